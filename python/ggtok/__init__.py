@@ -2,6 +2,9 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Concatenate, ParamSpec, TypeVar
+
     from . import adapters as adapters
     from . import corpus as corpus
     from . import errors as errors
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
     from .lab.diagnosis import check_file as check_file
     from .lab.diff import Diff as Diff
     from .lab.diff import diff as diff
-    from .lab.edit import edit as edit
+    from .lab.edit import edit as _edit
     from .lab.evaluate import Evaluation as Evaluation
     from .lab.evaluate import Score as Score
     from .lab.evaluate import evaluate as evaluate
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
     from .lab.explain.trace import Why as Why
     from .lab.releases import ReleaseChange as ReleaseChange
     from .lab.releases import Releases as Releases
-    from .lab.train import train as train
+    from .lab.train import train as _train
     from .lab.verify.result import Comparison as Comparison
     from .lab.verify.verify import verify as verify
     from .stores.find import find as find
@@ -56,6 +59,13 @@ if TYPE_CHECKING:
     from .tokenizer.vocab import Token as Token
     from .tokenizer.vocab import TokenAttribute as TokenAttribute
     from .tokenizer.vocab import Vocab as Vocab
+
+    _P = ParamSpec("_P")
+    _R = TypeVar("_R")
+
+    def _bound(function: Callable[Concatenate[type[Tokenizer], _P], _R]) -> Callable[_P, _R]: ...
+
+    edit, train = _bound(_edit), _bound(_train)
 
 _NAMES = {
     "tokenizer.batch": ("Batch",),
@@ -100,6 +110,9 @@ _NAMES = {
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
+_TAKE_CLASS = ("edit", "train")
+"""Functions whose first argument is the class of the tokenizer that they make."""
+
 _SUBMODULES = ("adapters", "corpus", "errors")
 """Public modules that are imported when they are used."""
 
@@ -113,7 +126,12 @@ def __getattr__(name: str) -> object:
 
     if name in _SUBMODULES:
         return import_module(f".{name}", __name__)  # which makes it an attribute
-    value = globals()[name] = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    if name in _TAKE_CLASS:
+        from types import MethodType
+
+        value = MethodType(value, __getattr__("Tokenizer"))
+    globals()[name] = value
     return value
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from .chat.methods import ChatTokenizer
-from .tokenizer import check as checks
+from ._chat_calls import ChatTokenizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,9 +95,9 @@ class Tokenizer(ChatTokenizer):
         >>> [finding.code for finding in ggtok.Tokenizer.builtin("wordpiece").check(llama_cpp="b9538")]
         ['llama-cpp-differs']
         """
-        from .lab.releases import findings
+        from .lab.releases import check
 
-        return checks.check(self.vocab, self._metadata, findings(self, llama_cpp))
+        return check(self, llama_cpp)
 
     @property
     def releases(self) -> Releases:

@@ -7,16 +7,16 @@ from ..tokenizer.vocab import TokenAttribute, attributes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .._facade import Tokenizer
+    from ..tokenizer.base import BaseTokenizer
 
 
-def special_ids(tok: Tokenizer) -> list[int]:
+def special_ids(tok: BaseTokenizer) -> list[int]:
     """Control tokens and the unknown token."""
     special = int(TokenAttribute.CONTROL | TokenAttribute.UNKNOWN)
     return [id for id, bits in enumerate(attributes(tok.vocab)) if bits & special]
 
 
-def end_ids(tok: Tokenizer) -> list[int]:
+def end_ids(tok: BaseTokenizer) -> list[int]:
     """The tokens that end generation, EOS first. Raises `GgtokError` if there is none."""
     vocab = tok.vocab
     ends = sorted(vocab.eog_ids, key=lambda id: (id != vocab.eos_id, id))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from .._facade import Tokenizer
+from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.vocab import TokenAttribute, attributes
 
 _SPACE = "\u2581"
@@ -14,7 +14,7 @@ _ADDED = TokenAttribute.CONTROL | TokenAttribute.UNKNOWN | TokenAttribute.USER_D
 class Names:
     """The texts of a vocabulary. llama.cpp marks the starts of WordPiece's words, `##` marks their continuations."""
 
-    def __init__(self, tok: Tokenizer) -> None:
+    def __init__(self, tok: BaseTokenizer) -> None:
         self._vocab = tok.vocab
         added = int(_ADDED)
         self.attributes = attributes(tok.vocab)

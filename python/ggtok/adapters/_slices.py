@@ -9,14 +9,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .._facade import Tokenizer
+    from ..tokenizer.base import BaseTokenizer
 
 
-def encode_slices(tok: Tokenizer, text: str) -> list[int]:
+def encode_slices(tok: BaseTokenizer, text: str) -> list[int]:
     """The ids of a text, without added tokens and without the space that SPM puts before a text."""
     return tok.encode(text, add_special=False, continues=True)
 
 
-def decode_slice(tok: Tokenizer, ids: Iterable[int]) -> str:
+def decode_slice(tok: BaseTokenizer, ids: Iterable[int]) -> str:
     """The text of a slice, with the space that it may start with. Characters that are cut are U+FFFD."""
     return b"".join([tok.piece(id, special=False) for id in ids]).decode("utf-8", "replace")

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .. import _facade
+    from ..tokenizer.base import BaseTokenizer
 
 
 class Tokenizer:
@@ -28,7 +28,7 @@ class Tokenizer:
     (['What', ' is', ' L', 'o', 'RA', '?'], 6)
     """
 
-    def __init__(self, tok: _facade.Tokenizer) -> None:
+    def __init__(self, tok: BaseTokenizer) -> None:
         load("chonkie.tokenizer", "chonkie").Tokenizer.register(type(self))
         self._tok = tok
 

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .._facade import Tokenizer
+    from ..tokenizer.base import BaseTokenizer
 
 
-def length_function(tok: Tokenizer) -> Callable[[str], int]:
+def length_function(tok: BaseTokenizer) -> Callable[[str], int]:
     """What LangChain's splitters take as `length_function`: the number of tokens of a text, BOS and EOS not included.
 
     It needs no other package.
@@ -28,7 +28,7 @@ def length_function(tok: Tokenizer) -> Callable[[str], int]:
     return partial(tok.count, add_special=False)
 
 
-def tokenizer(tok: Tokenizer, chunk_overlap: int, tokens_per_chunk: int) -> Any:
+def tokenizer(tok: BaseTokenizer, chunk_overlap: int, tokens_per_chunk: int) -> Any:
     """The `langchain_text_splitters.Tokenizer` for `split_text_on_tokens`.
 
     Args:

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .. import _facade
+    from ..tokenizer.base import BaseTokenizer
 
 
 class Tokenizer:
@@ -22,7 +22,7 @@ class Tokenizer:
     Raises `DependencyError` if llama-cpp-python is not installed.
     """
 
-    def __init__(self, tok: _facade.Tokenizer) -> None:
+    def __init__(self, tok: BaseTokenizer) -> None:
         load("llama_cpp.llama_tokenizer", "llama-cpp-python").BaseLlamaTokenizer.register(type(self))
         self._tok = tok
 

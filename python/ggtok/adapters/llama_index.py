@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .._facade import Tokenizer
+    from ..tokenizer.base import BaseTokenizer
 
 
-def tokenizer(tok: Tokenizer) -> Callable[[str], list[int]]:
+def tokenizer(tok: BaseTokenizer) -> Callable[[str], list[int]]:
     """What LlamaIndex takes as `tokenizer`: from a text to its ids, without BOS, which a chunk does not have.
 
     Give it to `set_global_tokenizer`, `Settings.tokenizer` or a splitter. It needs no other package.
@@ -26,7 +26,7 @@ def tokenizer(tok: Tokenizer) -> Callable[[str], list[int]]:
     return partial(tok.encode, add_special=False)
 
 
-def counting_handler(tok: Tokenizer, **options: Any) -> Any:
+def counting_handler(tok: BaseTokenizer, **options: Any) -> Any:
     """A `TokenCountingHandler` that counts with this tokenizer.
 
     Args:

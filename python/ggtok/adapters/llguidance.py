@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from .._facade import Tokenizer
+    from ..tokenizer.base import BaseTokenizer
 
 
 class _Wrapped:
@@ -23,7 +23,7 @@ class _Wrapped:
     Texts therefore continue others, without the space that SPM puts before a text and after a user-defined token.
     """
 
-    def __init__(self, tok: Tokenizer, eos_id: int) -> None:
+    def __init__(self, tok: BaseTokenizer, eos_id: int) -> None:
         self.eos_token_id, self.bos_token_id = eos_id, tok.vocab.bos_id
         self.tokens: list[bytes] = tok.vocab.pieces
         bit = int(TokenAttribute.USER_DEFINED)
@@ -46,7 +46,7 @@ def _any_of(texts: list[bytes]) -> bytes:
 
 
 def tokenizer(
-    tok: Tokenizer,
+    tok: BaseTokenizer,
     *,
     eos_token: int | Sequence[int] | None = None,
     slices: Sequence[str] | None = None,

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from .._facade import Tokenizer
+    from ..tokenizer.base import BaseTokenizer
 
 
-def vocabulary(tok: Tokenizer) -> Any:
+def vocabulary(tok: BaseTokenizer) -> Any:
     """The `outlines_core.Vocabulary` of a tokenizer: the bytes of each token, so that characters may be cut.
 
     Each token is its text there, also a control token. Those that end generation are left out, so EOS ends an answer.
@@ -35,7 +35,7 @@ def vocabulary(tok: Tokenizer) -> Any:
     return load("outlines_core", "outlines-core").Vocabulary(ends[0], ids)
 
 
-def tokenizer(tok: Tokenizer) -> OutlinesTokenizer:
+def tokenizer(tok: BaseTokenizer) -> OutlinesTokenizer:
     """What outlines expects as the `tokenizer` of a model.
 
     Raises `GgtokError` if no token of the vocabulary ends generation.
@@ -50,7 +50,7 @@ def tokenizer(tok: Tokenizer) -> OutlinesTokenizer:
 class OutlinesTokenizer:
     """A tokenizer with the protocol of `outlines.models.tokenizer.Tokenizer`."""
 
-    def __init__(self, tok: Tokenizer) -> None:
+    def __init__(self, tok: BaseTokenizer) -> None:
         self._tok = tok
         self.eos_token_id: int = end_ids(tok)[0]
         self.eos_token: str = tok.vocab[self.eos_token_id].text

@@ -8,9 +8,11 @@ from io import BytesIO
 from itertools import groupby, islice, product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .. import _facade
 from ..errors import GgtokError
+from ..lab.convert.edits import Edits
+from ..lab.convert.files import to_gguf
 from ..tokenizer.arguments import items_of, one_of
+from ..tokenizer.seam import users_class
 from ..tokenizer.vocab import TokenAttribute
 from ._arguments import STRATEGIES, Padding, Truncation, checked, kept_lengths, sequences
 from ._encoding import Direction, Encoding, Run, Runs, Source, check_direction, num_tokens, parts
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     import os
     from typing import Self
 
+    from ..tokenizer.base import BaseTokenizer
     from ..tokenizer.batch import Batch
 
 Cut: TypeAlias = tuple[Runs, Callable[[], list[Runs]]]
@@ -50,15 +53,13 @@ class Tokenizer:
     [[1, 642, 1602], [1, 304, 1425]]
     """
 
-    def __init__(
-        self, tok: _facade.Tokenizer, *, encode_special_tokens: bool = False, threads: int | None = None
-    ) -> None:
+    def __init__(self, tok: BaseTokenizer, *, encode_special_tokens: bool = False, threads: int | None = None) -> None:
         self._set(tok)
         self.encode_special_tokens, self._threads = encode_special_tokens, threads
         self._truncation: Truncation | None = None
         self._padding: Padding | None = None
 
-    def _set(self, tok: _facade.Tokenizer) -> None:
+    def _set(self, tok: BaseTokenizer) -> None:
         vocab, added = tok.vocab, tok.encode("")
         starts = bool(added) and (vocab.add_bos or vocab.kind == "wordpiece") and added[0] == vocab.bos_id
         self._tok, self._names, self._before, self._after = tok, Names(tok), added[:starts], added[starts:]
@@ -66,17 +67,17 @@ class Tokenizer:
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
         """Opens a GGUF file. Raises what `ggtok.Tokenizer.from_gguf` does."""
-        return cls(_facade.Tokenizer.from_gguf(path))
+        return cls(users_class().from_gguf(path))
 
     @classmethod
     def from_pretrained(cls, identifier: str) -> Self:
         """Opens a model by its name, such as `ollama:llama3.2`. Raises what `ggtok.Tokenizer.from_model` does."""
-        return cls(_facade.Tokenizer.from_model(identifier))
+        return cls(users_class().from_model(identifier))
 
     @classmethod
     def from_buffer(cls, buffer: bytes) -> Self:
         """Opens the bytes of a GGUF file. Raises what `ggtok.Tokenizer.from_gguf` does."""
-        return cls(_facade.Tokenizer.from_gguf(buffer))
+        return cls(users_class().from_gguf(buffer))
 
     # From text to ids
 
@@ -369,8 +370,8 @@ class Tokenizer:
     # The vocabulary
 
     @property
-    def ggtok(self) -> _facade.Tokenizer:
-        """The tokenizer that does the work."""
+    def ggtok(self) -> Any:
+        """The `ggtok.Tokenizer` that does the work."""
         return self._tok
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
@@ -434,7 +435,7 @@ class Tokenizer:
         for is_control, group in groupby(new, key=new.__getitem__):
             texts: list[str] = [*group]
             user, control = ((), texts) if is_control else (texts, ())
-            self._set(self._tok.to_gguf(BytesIO(), add_tokens=user, add_control_tokens=control))
+            self._set(to_gguf(self._tok, BytesIO(), Edits(user, control), overwrite=False))
         return len(new)
 
     def __repr__(self) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from functools import cached_property
 
-from .. import _facade
 from ..errors import DependencyError, GgtokError
+from ..tokenizer.seam import users_class
 from ._generation import special_ids
 from ._names import Names
 from ._packages import load
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from ..chat.conversation import Message, Tool
+    from ..tokenizer.base import BaseTokenizer
 
 MODE = "ggtok"
 """The name of the mode: `--tokenizer-mode ggtok`."""
@@ -71,7 +72,7 @@ class Tokenizer:
     ['▁What', '▁is']
     """
 
-    def __init__(self, tok: _facade.Tokenizer, *, truncation_side: str = "left", name: str = "") -> None:
+    def __init__(self, tok: BaseTokenizer, *, truncation_side: str = "left", name: str = "") -> None:
         self._tok, self.truncation_side, self.name_or_path = tok, truncation_side, name
 
     @classmethod
@@ -80,7 +81,7 @@ class Tokenizer:
 
         Of the options `truncation_side` is used; the others are for Hugging Face's repositories.
         """
-        tok = _facade.Tokenizer.from_model(path_or_repo_id)
+        tok = users_class().from_model(path_or_repo_id)
         return cls(tok, truncation_side=options.get("truncation_side", "left"), name=str(path_or_repo_id))
 
     @cached_property

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from .._facade import Tokenizer
+    from ..tokenizer.base import BaseTokenizer
 
 
-def tokenizer_info(tok: Tokenizer, *, stop_token_ids: int | Sequence[int] | None = None) -> Any:
+def tokenizer_info(tok: BaseTokenizer, *, stop_token_ids: int | Sequence[int] | None = None) -> Any:
     """The `xgrammar.TokenizerInfo` of a tokenizer. Each token is its text there, also a control token.
 
     So a string of a JSON schema may hold control tokens, except those that end generation.

@@ -11,6 +11,7 @@ from ..errors import ArgumentTypeError, GgtokError
 from ..tokenizer.arguments import one_of, without_surrogates
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.findings import Finding
+from ..tokenizer.seam import findings_of
 from . import known, templates, unread
 from .encoding import MASKS, ChatEncoding, ChatMedia
 from .plain import listed
@@ -63,7 +64,7 @@ class Conversation:
         has_tools = bool(self.body.get("tools"))
         self.source = templates.chosen(self._known.metadata, options.template, options.template_text, has_tools)
         # The program that the model was found in may not use the file's templates as they are.
-        self._served = tokenizer._served if options.template_text is None else ()
+        self._served = findings_of(tokenizer) if options.template_text is None else ()
         unread.report(self._served, options.warnings)
         clock = time.localtime()
         self._now = int(time.time()), clock.tm_gmtoff, clock.tm_zone

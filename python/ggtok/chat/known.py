@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from weakref import finalize, ref
 
-from .. import _ggtok
+from .._ggtok import texts
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.vocab import TokenAttribute, attributes, special_texts
 
@@ -30,7 +30,7 @@ class Known:
         """By their ids, the texts of the control tokens that share no characters with a special token next to them."""
         tokenizer = self._tokenizer()
         assert tokenizer is not None
-        rows = list(zip(_ggtok.texts(tokenizer), attributes(tokenizer.vocab), strict=True))
+        rows = list(zip(texts(tokenizer), attributes(tokenizer.vocab), strict=True))
         special = [text for text, bits in rows if bits & _SPECIAL]
         joined = b"\0".join(special)
         starts = {text[:size] for text in special for size in range(1, len(text) + 1)}

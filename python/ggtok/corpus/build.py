@@ -9,12 +9,12 @@ from operator import index as as_int
 from pathlib import Path
 from typing import Any, get_args
 
-from .._facade import Tokenizer
 from ..errors import CorpusError
 from ..tokenizer.arguments import file_name, items_of, one_of
-from ..tokenizer.base import BUILTIN
+from ..tokenizer.base import BUILTIN, BaseTokenizer
 from ..tokenizer.findings import Finding, warn_of
 from ..tokenizer.numbers import at_least, num_threads
+from ..tokenizer.seam import users_class
 from .chats import Found, add_found, warn_of_found
 from .info import Info
 from .packages import import_arrow
@@ -31,7 +31,7 @@ LEAST_SHARD = 1 << 16
 SHARDS, FEW, MANY = 16, 8 << 20, 128 << 20
 """How many shards are made, if each has between so many bytes of input: enough for all cores to end together."""
 
-Model = Tokenizer | str | os.PathLike[str]
+Model = BaseTokenizer | str | os.PathLike[str]
 
 
 def build(
@@ -239,14 +239,16 @@ def _warn_of_absent(found: list[Input], reading: Reading) -> None:
             warn_of(Finding("field-absent", "warning", message, "check its spelling"))
 
 
-def opened(tokenizer: Model) -> Tokenizer:
+def opened(tokenizer: Model) -> BaseTokenizer:
     """A tokenizer that was given as such, by its path or name, or by the name of an embedded vocabulary."""
-    if isinstance(tokenizer, Tokenizer):
+    if isinstance(tokenizer, BaseTokenizer):
         return tokenizer
-    return Tokenizer.builtin(tokenizer) if tokenizer in BUILTIN else Tokenizer.from_model(tokenizer)
+    cls = users_class()
+    opened: BaseTokenizer = cls.builtin(tokenizer) if tokenizer in BUILTIN else cls.from_model(tokenizer)
+    return opened
 
 
-def _padding(tokenizer: Tokenizer, pad_id: int | None) -> int:
+def _padding(tokenizer: BaseTokenizer, pad_id: int | None) -> int:
     """The id that fills packed sequences."""
     vocab = tokenizer.vocab
     found = next((id for id in (pad_id, vocab.pad_id, vocab.eos_id) if id is not None), None)

@@ -13,8 +13,8 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .._facade import Tokenizer
 from ..errors import GgtokError
+from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.findings import Finding, warn_of
 from .blocks import BadRow
 from .settings import Encoding
@@ -53,7 +53,7 @@ def is_conversation(type: pa.DataType) -> bool:
     return any(is_list(type) for is_list in lists) and types.is_struct(type.value_type)
 
 
-def encode_chats(table: pa.Table, tokenizer: Tokenizer, encoding: Encoding, eos_id: int | None) -> Chats:
+def encode_chats(table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, eos_id: int | None) -> Chats:
     """The tokens and masks of a table of conversations. With `eos_id`, each ends with it.
 
     Raises `ChatTemplateError` if there is no chat template, or an unsound one.

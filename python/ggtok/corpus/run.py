@@ -23,10 +23,11 @@ from stat import S_ISREG
 from threading import Event, local
 from typing import Any, TypeVar
 
-from .. import _ggtok
+from .._ggtok import __version__
 from ..errors import CorpusError
 from ..tokenizer.files import lock, no_follow, remove_parts
 from ..tokenizer.keys import CHAT_TEMPLATE
+from ..tokenizer.seam import digest_of
 from .child import Child
 from .manifest import JOURNAL, LOCK, MANIFEST, VERSION, Manifest, Shard
 from .plan import Task, cut_size, number_of, plan
@@ -225,7 +226,7 @@ def _head(job: Job, surveys: list[Survey | None]) -> dict[str, Any]:
     """What the manifest says before any shard is made."""
     vocab, metadata, settings = job.tokenizer.vocab, job.tokenizer.metadata, job.settings
     tokenizer = {
-        "digest": job.tokenizer.vocab._identity().hex(),
+        "digest": digest_of(job.tokenizer),
         "name": metadata.get("general.name"),
         "kind": vocab.kind,
         "pre": vocab.pre,
@@ -249,7 +250,7 @@ def _head(job: Job, surveys: list[Survey | None]) -> dict[str, Any]:
         }
         for input, survey in zip(job.inputs, surveys, strict=True)
     ]
-    head = {"manifest": VERSION, "ggtok": _ggtok.__version__, "tokenizer": tokenizer}
+    head = {"manifest": VERSION, "ggtok": __version__, "tokenizer": tokenizer}
     # As it will be read back: JSON has no tuples.
     return json.loads(json.dumps({**head, "settings": asdict(settings), "inputs": inputs}))  # type: ignore[no-any-return]
 

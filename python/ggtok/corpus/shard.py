@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from .._facade import Tokenizer
 from ..errors import CorpusError
+from ..tokenizer.base import BaseTokenizer
 from .blocks import IDS, MASK, ROW, SOURCE, BadRow, Block, num_tokens, text_sizes
 from .chats import add_found
 from .documents import Documents, Watch
@@ -55,7 +55,7 @@ class Job:
     folder: Path
     inputs: list[Input]
     settings: Settings
-    tokenizer: Tokenizer
+    tokenizer: BaseTokenizer
     threads: int
     """Threads that encode, per task."""
     done: dict[str, Shard] = field(default_factory=dict)

@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import index as as_int
 
-from .._facade import Tokenizer
 from ..errors import ArgumentTypeError, CorpusError
 from ..tokenizer.arguments import mapping, one_of, without_surrogates
+from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.vocab import FLAGS_READ
 from .blocks import IDS, MASK, ROW, BadRow, Block
 from .chats import Found, encode_chats, is_conversation, warn_of_found
@@ -53,7 +53,7 @@ class Encoded:
 
 def encode_table(
     table: Any,
-    tokenizer: Tokenizer,
+    tokenizer: BaseTokenizer,
     field: str = "text",
     *,
     messages: str | None = None,
@@ -128,7 +128,7 @@ def encode_table(
     return encode_rows(table_of(table), tokenizer, encoding, granted_threads(threads, None), ids)
 
 
-def encode_block(block: Block, tokenizer: Tokenizer, encoding: Encoding, threads: int) -> Encoded:
+def encode_block(block: Block, tokenizer: BaseTokenizer, encoding: Encoding, threads: int) -> Encoded:
     """The documents of a block with their tokens, and all its bad rows: those that the reader found come first.
 
     Texts are taken to be UTF-8 if their column says so, since the reader has looked. A conversation that cannot be
@@ -137,7 +137,9 @@ def encode_block(block: Block, tokenizer: Tokenizer, encoding: Encoding, threads
     return _encode(block, tokenizer, encoding, threads, IDS)
 
 
-def encode_rows(table: pa.Table, tokenizer: Tokenizer, encoding: Encoding, threads: int | None, ids: str) -> pa.Table:
+def encode_rows(
+    table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, threads: int | None, ids: str
+) -> pa.Table:
     """The table with the tokens of its rows. Raises what `encode_table` does."""
     source = f"column {encoding.field!r}"
     block = Block(table, [], 0, source)
@@ -152,7 +154,7 @@ def encode_rows(table: pa.Table, tokenizer: Tokenizer, encoding: Encoding, threa
     return encoded.table
 
 
-def _encode(block: Block, tokenizer: Tokenizer, encoding: Encoding, threads: int | None, ids: str) -> Encoded:
+def _encode(block: Block, tokenizer: BaseTokenizer, encoding: Encoding, threads: int | None, ids: str) -> Encoded:
     import numpy as np
     import pyarrow as pa
 
@@ -188,7 +190,7 @@ def _encode(block: Block, tokenizer: Tokenizer, encoding: Encoding, threads: int
 
 
 def _rows(
-    chunk: pa.Array, tokenizer: Tokenizer, special: tuple[bool, bool], threads: int | None, eos_id: int | None
+    chunk: pa.Array, tokenizer: BaseTokenizer, special: tuple[bool, bool], threads: int | None, eos_id: int | None
 ) -> pa.LargeListArray:
     """The tokens of the texts of an array."""
     add_special, parse_special = special
@@ -225,7 +227,7 @@ def _kept(table: pa.Table, is_kept: NDArray[np.bool_]) -> pa.Table:
         return pa.concat_tables([table.slice(0, 0), *(table.slice(start, end - start) for start, end in ends.tolist())])
 
 
-def _eos_to_append(tokenizer: Tokenizer, encoding: Encoding) -> int | None:
+def _eos_to_append(tokenizer: BaseTokenizer, encoding: Encoding) -> int | None:
     """The id of EOS if documents are to end with it and the vocabulary's own rule does not add it."""
     vocab = tokenizer.vocab
     if not encoding.append_eos:

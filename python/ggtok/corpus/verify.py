@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from .._facade import Tokenizer
 from ..errors import CorpusError
+from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.numbers import at_least, num_threads
+from ..tokenizer.seam import digest_of
 from .blocks import BOUNDARIES, IDS, MASK
 from .build import Model, opened
 from .documents import Documents
@@ -115,7 +116,7 @@ def verify(
     if not manifest.is_complete:
         found.problems.append("it is not complete: the command that began it continues")
     _check_files(path, manifest, found, num_threads(threads), progress)
-    if (was := manifest.head["tokenizer"]["digest"]) != (now := model.vocab._identity().hex()):
+    if (was := manifest.head["tokenizer"]["digest"]) != (now := digest_of(model)):
         found.problems.append(f"it was made with another tokenizer: its digest is {was}, and this one's is {now}")
     elif limit != 0:
         _check_documents(path, manifest, model, limit, found)
@@ -152,7 +153,7 @@ def _check_files(
 
 
 def _check_documents(
-    folder: Path, manifest: Manifest, tokenizer: Tokenizer, limit: int | None, found: Verification
+    folder: Path, manifest: Manifest, tokenizer: BaseTokenizer, limit: int | None, found: Verification
 ) -> None:
     """Encodes documents again, shard by shard."""
     settings: Settings = typed(manifest.head["settings"], Settings, "settings")
@@ -204,7 +205,7 @@ def _compare(
     documents: Documents,
     shard: Shard,
     settings: Settings,
-    tokenizer: Tokenizer,
+    tokenizer: BaseTokenizer,
     limit: int | None,
     found: Verification,
 ) -> None:
@@ -263,7 +264,7 @@ def _written(table: pa.Table, settings: Settings, name: str) -> Iterator[NDArray
             yield ids
 
 
-def _decode(table: pa.Table, settings: Settings, tokenizer: Tokenizer, found: Verification) -> None:
+def _decode(table: pa.Table, settings: Settings, tokenizer: BaseTokenizer, found: Verification) -> None:
     """Counts the documents whose tokens give back their text. Rendered chats have no text of their own to compare."""
     if settings.reading.is_chat:
         return

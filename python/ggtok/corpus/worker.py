@@ -11,9 +11,9 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 
-from .._facade import Tokenizer
 from ..errors import ArgumentTypeError, CorpusError
-from ..tokenizer.base import BUILTIN
+from ..tokenizer.base import BUILTIN, BaseTokenizer
+from ..tokenizer.seam import users_class
 from . import lists
 from .blocks import IDS
 from .packages import import_arrow
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa  # type: ignore[import-untyped]
 
-_OPENED: dict[str, tuple[int, int, Tokenizer]] = {}
+_OPENED: dict[str, tuple[int, int, BaseTokenizer]] = {}
 """The open tokenizers by path, each with the size of its file and the time of its last change."""
 
 _LOCK = Lock()
@@ -42,7 +42,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def opened(model: str) -> Tokenizer:
+def opened(model: str) -> BaseTokenizer:
     """The tokenizer of a file, or the embedded vocabulary of this name, open since the first call in this process.
 
     Raises `CorpusError` if there is no such file on this machine, and otherwise what `Tokenizer.from_gguf` raises.
@@ -57,7 +57,8 @@ def opened(model: str) -> Tokenizer:
     with _LOCK:  # held while the file is read: other threads need it too
         known = _OPENED.get(path or model)
         if known is None or known[:2] != version:
-            known = (*version, Tokenizer.from_gguf(path) if path else Tokenizer.builtin(model))
+            cls = users_class()
+            known = (*version, cls.from_gguf(path) if path else cls.builtin(model))
             _OPENED[path or model] = known
         return known[2]
 
@@ -128,8 +129,8 @@ class TableEncoder:
         self._threads, self._ids = threads, ids
 
     @property
-    def tokenizer(self) -> Tokenizer:
-        """The tokenizer, open since the first use in this process.
+    def tokenizer(self) -> Any:
+        """The `ggtok.Tokenizer`, open since the first use in this process.
 
         Raises `CorpusError` if the machine has no such file, and otherwise what `Tokenizer.from_gguf` raises.
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .. import _ggtok
-from .._facade import Tokenizer
-from .._ggtok import Metadata
+from .._ggtok import Metadata, models, pretokenizers
 from ..errors import GgtokError, GGUFError, UnsupportedError, VocabularyError
+from ..tokenizer.base import BaseTokenizer, opened
 from ..tokenizer.check import CONVERT, origin_of
 from ..tokenizer.findings import Finding
 from ..tokenizer.keys import ARRAYS, GGML, MODEL, PRE, SPECIAL, Type
 from ..tokenizer.metadata import Scalar, Source, read_metadata
 from .convert.edits import MERGES, TOKENS, Edits, Entries, entries, key_types, texts_of
 from .convert.gguf import Packed, Typed, gguf_bytes
+from .releases import check
 
 PYTHON_TYPES = {Type.BOOL: bool, Type.UINT32: int, Type.INT32: int, Type.FLOAT32: float}
 """What numbers become that have another type than is expected."""
@@ -56,7 +56,7 @@ def check_file(
     found: list[Finding] = []
     while True:
         try:
-            tokenizer = Tokenizer._opened(data, overrides)
+            tokenizer = opened(BaseTokenizer, data, overrides)
         except GgtokError as error:
             metadata = read_metadata(data, flawed=True)
             finding = _what_stops(metadata, error)
@@ -68,7 +68,7 @@ def check_file(
                 return [*found, finding._replace(repair=None)]
             found.append(finding)
         else:
-            return found + tokenizer.check(llama_cpp=llama_cpp)
+            return found + check(tokenizer, llama_cpp)
 
 
 def repair_of(findings: Iterable[Finding]) -> Edits:
@@ -135,9 +135,9 @@ def _retyped(key: str, value: Any, kind: Type | None) -> dict[str, Any] | None:
 
 def _of_name(file: Entries, error: UnsupportedError) -> Finding:
     """A tokenizer or a pre-tokenizer that is unknown: mended if it is another spelling of a known one."""
-    key, code, known = PRE, "pre-unknown", list(_ggtok.pretokenizers())
-    if _value(file[MODEL]) not in _ggtok.models():
-        key, code, known = MODEL, "model-unknown", list(_ggtok.models())
+    key, code, known = PRE, "pre-unknown", list(pretokenizers())
+    if _value(file[MODEL]) not in models():
+        key, code, known = MODEL, "model-unknown", list(models())
     ids = {text.decode("utf-8", "replace"): id for id, text in enumerate(texts_of(file))}
     origin = origin_of(ids.get) if key == PRE else None
     right = [origin.pre] if origin else [name for name in known if _letters(name) == _letters(error.name)]

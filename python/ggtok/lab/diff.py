@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from .. import _ggtok
-from .._facade import Tokenizer
+from .._ggtok import charsmap, eog_ids, merges, scores, special_ids, texts
 from ..errors import ArgumentTypeError, GgtokError
-from ..tokenizer.base import Text
+from ..tokenizer.base import BaseTokenizer, Text
 from ..tokenizer.cuts import Cuts, Pair, character, compare
 from ..tokenizer.vocab import Token, TokenAttribute, attributes
 
@@ -177,7 +176,12 @@ class Diff:
 
 
 def diff(
-    a: Tokenizer, b: Tokenizer, text: Text | None = None, *, add_special: bool = True, parse_special: bool = False
+    a: BaseTokenizer,
+    b: BaseTokenizer,
+    text: Text | None = None,
+    *,
+    add_special: bool = True,
+    parse_special: bool = False,
 ) -> Diff:
     r"""Compares two tokenizers; with a text, also where they cut it and where their ids for it begin to differ.
 
@@ -208,13 +212,13 @@ def diff(
     the ids first differ at index 2, character 7 (byte 7): 6165 b'.\n\n' -> 13 b'.'
     """
     for tokenizer in (a, b):
-        if not isinstance(tokenizer, Tokenizer):
+        if not isinstance(tokenizer, BaseTokenizer):
             raise ArgumentTypeError(f"diff compares two tokenizers, not {type(tokenizer).__name__}")
     found = Diff()
     found.settings, found.special = _settings(a, b), _special(a, b)
     _tokens(found, a, b)
     _merges(found, a, b)
-    found.charsmap = _ggtok.charsmap(a) != _ggtok.charsmap(b)
+    found.charsmap = charsmap(a) != charsmap(b)
     found.cuts = found.first_difference = None
     if text is not None:
         ids, spans = _encoded(a, b, text, add_special, parse_special)
@@ -224,7 +228,7 @@ def diff(
     return found
 
 
-def _settings(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[object, object]]:
+def _settings(a: BaseTokenizer, b: BaseTokenizer) -> dict[str, tuple[object, object]]:
     sides = [
         {name: getattr(side.vocab, name) for name in ("kind", "model", "pre")}
         | {"size": len(side.vocab)}
@@ -234,35 +238,32 @@ def _settings(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[object, object]]:
     return {name: (value, sides[1][name]) for name, value in sides[0].items() if value != sides[1][name]}
 
 
-def _special(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[object, object]]:
-    sides = [
-        {f"{name}_id": id for name, id in _ggtok.special_ids(t).items()} | {"eog_ids": _ggtok.eog_ids(t)}
-        for t in (a, b)
-    ]
+def _special(a: BaseTokenizer, b: BaseTokenizer) -> dict[str, tuple[object, object]]:
+    sides = [{f"{name}_id": id for name, id in special_ids(t).items()} | {"eog_ids": eog_ids(t)} for t in (a, b)]
     return {name: (value, sides[1][name]) for name, value in sides[0].items() if value != sides[1][name]}
 
 
-def _tokens(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
-    ids = [{text: id for id, text in enumerate(_ggtok.texts(side))} for side in (a, b)]
+def _tokens(found: Diff, a: BaseTokenizer, b: BaseTokenizer) -> None:
+    ids = [{text: id for id, text in enumerate(texts(side))} for side in (a, b)]
     found.removed = [a.vocab[id] for text, id in ids[0].items() if text not in ids[1]]
     found.added = [b.vocab[id] for text, id in ids[1].items() if text not in ids[0]]
     both = [(text, id, ids[1][text]) for text, id in ids[0].items() if text in ids[1]]
     found.num_shared = len(both)
     found.moved = [Moved(_text(text), first, second) for text, first, second in both if first != second]
 
-    scores = (memoryview(_ggtok.scores(side)).cast("I").tolist() for side in (a, b))  # as bits: a NaN equals itself
+    bits = (memoryview(scores(side)).cast("I").tolist() for side in (a, b))  # as bits: a NaN equals itself
     found.scores, found.attributes = (
         [
             Changed(_text(text), getattr(a.vocab[first], name), getattr(b.vocab[second], name))
             for text, first, second in both
             if of_a[first] != of_b[second]
         ]
-        for name, (of_a, of_b) in (("score", scores), ("attributes", (attributes(side.vocab) for side in (a, b))))
+        for name, (of_a, of_b) in (("score", bits), ("attributes", (attributes(side.vocab) for side in (a, b))))
     )
 
 
-def _merges(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
-    rules = [_ggtok.merges(side) for side in (a, b)]
+def _merges(found: Diff, a: BaseTokenizer, b: BaseTokenizer) -> None:
+    rules = [merges(side) for side in (a, b)]
     found.merges_differ = rules[0] != rules[1]
     found.merges_added, found.merges_removed, found.merges_moved = [], [], []
     if rules[0] == rules[1]:
@@ -281,7 +282,7 @@ def _merges(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
 
 
 def _encoded(
-    a: Tokenizer, b: Tokenizer, text: Text, add_special: bool, parse_special: bool
+    a: BaseTokenizer, b: BaseTokenizer, text: Text, add_special: bool, parse_special: bool
 ) -> tuple[Pair[list[int]], Pair[list[tuple[int, int]]]]:
     """The ids and the spans, in bytes, of both."""
     encodings = []
@@ -297,7 +298,11 @@ def _encoded(
 
 
 def _first_difference(
-    sides: Pair[Tokenizer], data: bytes, all_ids: Pair[list[int]], all_spans: Pair[list[tuple[int, int]]], is_text: bool
+    sides: Pair[BaseTokenizer],
+    data: bytes,
+    all_ids: Pair[list[int]],
+    all_spans: Pair[list[tuple[int, int]]],
+    is_text: bool,
 ) -> Difference | None:
     pairs = zip_longest(*all_ids)
     index = next((index for index, (id, other) in enumerate(pairs) if id != other), None)

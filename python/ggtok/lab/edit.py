@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import zip_longest
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
-from .._facade import Tokenizer
 from .._ggtok import Metadata
 from ..errors import ArgumentTypeError, GgtokError
+from ..tokenizer.base import BaseTokenizer, opened
 from ..tokenizer.files import check_target, replacing
 from ..tokenizer.findings import Finding, warn_of
 from ..tokenizer.keys import MODEL
@@ -25,6 +25,9 @@ from .convert.edits import Edits, Value, entries
 from .convert.gguf import Packed, Typed, header, packed
 from .convert.tensors import Tensors, aligned, copy
 from .diagnosis import check_file
+from .releases import check
+
+Tokenizer = TypeVar("Tokenizer", bound=BaseTokenizer)
 
 DESCRIBE_TENSORS = re.compile(r"general\.(alignment|architecture)|split\..*")
 """Keys that say where tensors are and how they are read."""
@@ -42,6 +45,8 @@ class Change(NamedTuple):
 
 
 def edit(
+    cls: type[Tokenizer],
+    /,
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
@@ -111,7 +116,7 @@ def edit(
     """
     changes = Edits(add_tokens, add_control_tokens, special, flags, chat_template, name, metadata, tokens, merges_from)
     edited = Edited(source, changes)
-    tokenizer = edited.write(target, overwrite=overwrite, progress=progress)
+    tokenizer = edited.write(cls, target, overwrite=overwrite, progress=progress)
     for finding in edited.findings:
         warn_of(finding)
     return tokenizer
@@ -159,6 +164,7 @@ class Edited:
 
     def write(
         self,
+        cls: type[Tokenizer],
         target: str | os.PathLike[str],
         *,
         overwrite: bool = False,
@@ -179,7 +185,7 @@ class Edited:
                         copy(part, file, 0, os.path.getsize(path), advance)
                 with open(self.path, "rb") as part:
                     self._write_first(part, new[0], advance)
-                tokenizer = self._judged(new[0].name, targets[0])
+                tokenizer = self._judged(cls, new[0].name, targets[0])
         except GgtokError as error:
             error.path = self.path
             raise
@@ -189,21 +195,21 @@ class Edited:
             raise
         return tokenizer
 
-    def _judged(self, written: str, target: str) -> Tokenizer | None:
+    def _judged(self, cls: type[Tokenizer], written: str, target: str) -> Tokenizer | None:
         """The tokenizer of the new file, if it opens. It must, if that of the source does."""
         self.findings = []
         if MODEL not in self.old and MODEL not in self.after:
             return None
         try:
-            tokenizer = Tokenizer._opened(written, made_from=target)
+            tokenizer = opened(cls, written, made_from=target)
         except GgtokError:
             try:
-                Tokenizer._opened(self.path)
+                opened(cls, self.path)
             except GgtokError:
                 tokenizer = None
             else:
                 raise
-        found = check_file(written) if tokenizer is None else tokenizer.check()
+        found = check_file(written) if tokenizer is None else check(tokenizer)
         self.findings = [finding for finding in found if finding.severity == "error"]
         return tokenizer
 

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from .. import _ggtok
-from .._facade import Tokenizer
+from .._ggtok import count_words
 from ..errors import ArgumentTypeError, GgtokError
-from ..tokenizer.base import READ_SIZE
+from ..tokenizer.base import READ_SIZE, BaseTokenizer
 from ..tokenizer.texts import either, is_file_name, paths, refuse_lone, warn_of_name, watched
 from ..tokenizer.vocab import TokenAttribute, attributes
 
@@ -138,7 +137,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    tokenizers: Tokenizer | Sequence[Tokenizer] | Mapping[str, Tokenizer],
+    tokenizers: BaseTokenizer | Sequence[BaseTokenizer] | Mapping[str, BaseTokenizer],
     texts: os.PathLike[str] | Iterable[str] | Mapping[str, TextSource] | None = None,
     *,
     files: Iterable[str | os.PathLike[str]] | Mapping[str, str | os.PathLike[str]] | None = None,
@@ -242,13 +241,15 @@ def _sources(
     return sources
 
 
-def _named_tokenizers(tokenizers: Tokenizer | Iterable[Tokenizer] | Mapping[str, Tokenizer]) -> dict[str, Tokenizer]:
-    if isinstance(tokenizers, Tokenizer):
+def _named_tokenizers(
+    tokenizers: BaseTokenizer | Iterable[BaseTokenizer] | Mapping[str, BaseTokenizer],
+) -> dict[str, BaseTokenizer]:
+    if isinstance(tokenizers, BaseTokenizer):
         tokenizers = [tokenizers]
     pairs = tokenizers.items() if isinstance(tokenizers, Mapping) else [(None, item) for item in tokenizers]
-    named: dict[str, Tokenizer] = {}
+    named: dict[str, BaseTokenizer] = {}
     for number, (given, tokenizer) in enumerate(pairs, 1):
-        if not isinstance(tokenizer, Tokenizer):
+        if not isinstance(tokenizer, BaseTokenizer):
             raise ArgumentTypeError(f"tokenizers must be ggtok.Tokenizer, not {type(tokenizer).__name__}")
         name = given or str(tokenizer.metadata.get("general.name") or f"tokenizer {number}")
         if name in named:
@@ -260,7 +261,7 @@ def _named_tokenizers(tokenizers: Tokenizer | Iterable[Tokenizer] | Mapping[str,
 def _read(
     name: str,
     source: TextSource,
-    tokenizers: Mapping[str, Tokenizer],
+    tokenizers: Mapping[str, BaseTokenizer],
     usage: Mapping[str, Counter[int]],
     threads: int | None,
     progress: Callable[[int], object] | None,
@@ -270,7 +271,7 @@ def _read(
 
     def measure(data: bytes) -> None:
         text = data.decode("utf-8", "replace")
-        for place, value in enumerate((len(data), len(text), _ggtok.count_words(text))):
+        for place, value in enumerate((len(data), len(text), count_words(text))):
             size[place] += value
         if progress is not None:
             progress(len(data))
@@ -315,7 +316,7 @@ def _parts(path: os.PathLike[str]) -> Iterator[bytes]:
     yield rest
 
 
-def _kinds(tokenizer: Tokenizer) -> tuple[set[int], set[int], set[int]]:
+def _kinds(tokenizer: BaseTokenizer) -> tuple[set[int], set[int], set[int]]:
     """The tokens that stand for unknown text, those for a part of a character, and all that a text can have."""
     lost, byte = int(TokenAttribute.UNKNOWN), int(TokenAttribute.BYTE)
     never = lost | int(TokenAttribute.UNUSED | TokenAttribute.CONTROL)

@@ -14,12 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .. import _ggtok
-from .._ggtok import Array, Metadata
+from .._ggtok import Array, repaired_ids
 from ..errors import ArgumentTypeError, GgtokError
+from ..tokenizer.check import check as check_tokenizer
 from ..tokenizer.findings import Finding
 from ..tokenizer.keys import GGML, Type
-from ..tokenizer.vocab import Vocab
+from ..tokenizer.seam import metadata_of, path_of
 from .convert.tensors import Tensors
 from .refusals import architecture_of, refused, tensors_of
 
@@ -113,20 +113,20 @@ def of(tokenizer: BaseTokenizer) -> Releases:
 
 def history(tokenizer: BaseTokenizer) -> tuple[list[str], list[ReleaseChange]]:
     """Why nothing is claimed about a file, and what has changed for it, the latest first."""
-    vocab, metadata = tokenizer.vocab, tokenizer._metadata
-    tensors = tensors_of(metadata, tokenizer._source)
+    vocab, metadata = tokenizer.vocab, metadata_of(tokenizer)
+    tensors = tensors_of(metadata, path_of(tokenizer))
     names = [("tokenizer", vocab.model), ("architecture", architecture_of(metadata))]
     names += [("pre-tokenizer", vocab.pre)] if vocab.kind == "bpe" and vocab.pre is not None else []
     names += [("tensor type", str(kind)) for *_, kind, _ in tensors.rows] if isinstance(tensors, Tensors) else []
     opening = [(_first(noun, name), f"the {noun} {name}") for noun, name in dict.fromkeys(names) if name]
-    for repair, slot, id in _ggtok.repaired_ids(vocab._core):
+    for repair, slot, id in repaired_ids(tokenizer):
         if repair == "default" and slot and getattr(vocab, f"{slot}_id") is None:
             opening.append((data()["default_ids"], f"the default {slot} id {id}, which is outside the vocabulary"))
     first, what = max(opening, key=lambda row: row[0])
     blocks = {int(kind): block for row in data()["tensor type"].values() for kind, block in row.items()}
     reasons = [*refused(metadata, tensors, blocks)]
     reasons += [f"no release up to b{builds()[-1]} accepts {what}"] if first not in builds() else []
-    rows = [row for row in data()["changes"] if row["build"] > first and meets(vocab, metadata, row["concerns"])]
+    rows = [row for row in data()["changes"] if row["build"] > first and meets(tokenizer, row["concerns"])]
     rows += [{"code": OPENS, "build": first, "what": f"it accepts {what}"}] if first in builds()[1:] else []
     return reasons, [*map(_change, rows)]
 
@@ -142,24 +142,25 @@ def _change(row: Any) -> ReleaseChange:
     return ReleaseChange(row["code"], row["what"], f"b{last}", f"b{row['build']}", pull_requests, example)
 
 
-def meets(vocab: Vocab, metadata: Metadata, concerns: Mapping[str, Any]) -> bool:
+def meets(tokenizer: BaseTokenizer, concerns: Mapping[str, Any]) -> bool:
     """Whether a file meets all conditions of a change. Each has alternatives."""
-    return all(_meets(vocab, metadata, name, wanted) for name, wanted in concerns.items())
+    return all(_meets(tokenizer, name, wanted) for name, wanted in concerns.items())
 
 
-def _meets(vocab: Vocab, metadata: Metadata, name: str, wanted: Any) -> bool:
+def _meets(tokenizer: BaseTokenizer, name: str, wanted: Any) -> bool:
+    vocab = tokenizer.vocab
     match name:
         case "kind" | "pre":
             return getattr(vocab, name) in wanted
         case "settings":
             return any(vocab.settings[flag] is value for flag, value in wanted)
         case "scores":
-            array = metadata.get(GGML + "scores")
+            array = metadata_of(tokenizer).get(GGML + "scores")
             return isinstance(array, Array) and Type(array.kind).name in wanted
     # Tokens that end generation, have a role or are control tokens by their text, and not because the file says so.
     repairs = {"found": ("role", "marked", "not end"), "marked": ("marked",)}[name]
     ends = vocab.eog_ids - {vocab.eos_id, vocab.eot_id, vocab.eom_id} if name == "found" else set()
-    ids = ends | {id for repair, _, id in _ggtok.repaired_ids(vocab._core) if repair in repairs}
+    ids = ends | {id for repair, _, id in repaired_ids(tokenizer) if repair in repairs}
     return not ids.isdisjoint(map(vocab.id, wanted))
 
 
@@ -176,6 +177,11 @@ def parse(release: str | int) -> int:
     if match is None:
         raise GgtokError(f"{str(release)[:40]!r} is not a release of llama.cpp: expected a build number such as b9538")
     return int(match[1])
+
+
+def check(tokenizer: BaseTokenizer, release: str | int | None = None) -> list[Finding]:
+    """What `Tokenizer.check` does."""
+    return check_tokenizer(tokenizer.vocab, metadata_of(tokenizer), findings(tokenizer, release))
 
 
 def findings(tokenizer: BaseTokenizer, release: str | int | None) -> Iterator[Finding]:

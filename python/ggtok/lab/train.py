@@ -12,13 +12,12 @@ from contextlib import ExitStack
 from functools import cache
 from operator import index as as_int
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
-from .. import _ggtok
-from .._facade import Tokenizer
+from .._ggtok import Trainer, compile_charsmap
 from ..errors import ArgumentTypeError, TrainingError
 from ..tokenizer.arguments import items_of, mapping, one_of, without_surrogates
-from ..tokenizer.base import Texts
+from ..tokenizer.base import BaseTokenizer, Texts
 from ..tokenizer.findings import Finding, warn_of
 from ..tokenizer.keys import (
     CHAT_TEMPLATE,
@@ -36,6 +35,8 @@ from ..tokenizer.numbers import at_least, num_threads
 from ..tokenizer.texts import either, paths, refuse_lone, watched
 from ..tokenizer.vocab import KINDS_OF_LLAMA_CPP
 from .convert.gguf import Packed, gguf_bytes
+
+Tokenizer = TypeVar("Tokenizer", bound=BaseTokenizer)
 
 Corpus: TypeAlias = "os.PathLike[str] | Texts | Iterable[os.PathLike[str]]"
 
@@ -122,6 +123,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 
 
 def train(
+    cls: type[Tokenizer],
+    /,
     texts: Corpus | None = None,
     *,
     files: Iterable[str | os.PathLike[str]] | None = None,
@@ -250,7 +253,7 @@ def train(
         if memory is not None:
             folder = stack.enter_context(TemporaryDirectory(prefix="ggtok-"))
             spill = at_least(1, memory, "memory"), [os.path.join(folder, f"words-{number}") for number in range(2)]
-        trainer = _ggtok.Trainer(kind, core_settings, spill, progress)
+        trainer = Trainer(kind, core_settings, spill, progress)
         try:
             _count(trainer, corpus)
             for left_out in trainer.finish_counting():
@@ -281,7 +284,7 @@ def train(
     for key, value in (("general.name", name), (CHAT_TEMPLATE, chat_template)):
         if value is not None:
             entries[key] = value
-    return Tokenizer.from_gguf(gguf_bytes(entries))
+    return cls.from_gguf(gguf_bytes(entries))
 
 
 def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
@@ -308,7 +311,7 @@ def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _named_charsmap(name: str) -> bytes:
-    return _ggtok.compile_charsmap(name=name)
+    return compile_charsmap(name=name)
 
 
 def _charsmap(normalization: str | os.PathLike[str] | Mapping[str, str]) -> bytes:
@@ -318,15 +321,15 @@ def _charsmap(normalization: str | os.PathLike[str] | Mapping[str, str]) -> byte
         return _named_charsmap(normalization)
     if isinstance(normalization, os.PathLike):
         with open(normalization, encoding="utf-8-sig") as file:
-            return _ggtok.compile_charsmap(tsv=file.read())
+            return compile_charsmap(tsv=file.read())
     rules = (
         "\t".join(" ".join(f"{ord(character):X}" for character in text) for text in rule)
         for rule in mapping("normalization", normalization).items()
     )
-    return _ggtok.compile_charsmap(tsv="\n".join(rules))
+    return compile_charsmap(tsv="\n".join(rules))
 
 
-def _count(trainer: _ggtok.Trainer, corpus: Corpus) -> None:
+def _count(trainer: Trainer, corpus: Corpus) -> None:
     """Passes the corpus to the trainer, batch by batch."""
     if isinstance(corpus, os.PathLike):
         return _count_file(trainer, corpus)
@@ -346,7 +349,7 @@ def _count(trainer: _ggtok.Trainer, corpus: Corpus) -> None:
     return trainer.push(batch, first)
 
 
-def _count_file(trainer: _ggtok.Trainer, path: str | os.PathLike[str]) -> None:
+def _count_file(trainer: Trainer, path: str | os.PathLike[str]) -> None:
     """Passes a text file to the trainer, block by block. A byte-order mark is not text."""
     with open(path, "rb") as file:
         rest, start = file.read(3), 0

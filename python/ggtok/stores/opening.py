@@ -7,7 +7,10 @@ from typing import TypeVar
 
 from ..errors import DownloadError, GgtokError, ModelNotFoundError
 from ..tokenizer.base import BaseTokenizer
+from ..tokenizer.base import opened as opened_file
+from ..tokenizer.check import warn
 from ..tokenizer.findings import Finding
+from ..tokenizer.seam import metadata_of
 from .find import is_url, located_model
 from .model import Prompts
 
@@ -33,8 +36,8 @@ def opened(
         if text.lower().startswith("hf:"):
             return _on_hub(cls, text[3:], overrides, offline, error)
         raise
-    tokenizer = cls.from_gguf(model.path, overrides=overrides)
-    object.__setattr__(tokenizer, "_served", tuple(findings(model.prompts)))
+    tokenizer = opened_file(cls, model.path, overrides, findings=tuple(findings(model.prompts)))
+    warn(tokenizer.vocab, metadata_of(tokenizer))
     return tokenizer
 
 

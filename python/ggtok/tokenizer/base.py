@@ -1,16 +1,17 @@
 """A tokenizer without what is built on it: it opens files, encodes many texts and cuts long ones.
 
-`Tokenizer`, which users have, adds the calls that need other modules: chat templates, other formats, traces. Those
-modules take a `BaseTokenizer`, so that all imports go one way.
+`Tokenizer`, which users have, adds the calls of the parts: chat templates, other formats, traces. The parts take a
+`BaseTokenizer`, so that all imports go one way.
 """
 
 from __future__ import annotations
 
 import os
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
-from .. import _ggtok
+from .._ggtok import Metadata, count_batch, decode_batch, encode_batch, split, truncate, vocab_size
+from .._ggtok import Tokenizer as Core
 from ..errors import GgtokError, GGUFError
 from .arguments import file_name, items_of, one_of
 from .batch import Batch
@@ -53,14 +54,17 @@ READ_SIZE = 1 << 20
 """How much of a file is counted at once: more gains nothing."""
 
 
-class BaseTokenizer(_ggtok.Tokenizer):
+T = TypeVar("T", bound="BaseTokenizer")
+
+
+class BaseTokenizer(Core):
     """Opens, compares and pickles; batches, chunks and files. See `ggtok.Tokenizer`."""
 
-    __slots__ = ("__weakref__", "_metadata", "_served", "_source", "vocab")
+    __slots__ = ("__weakref__", "_findings", "_metadata", "_source", "vocab")
 
-    _metadata: _ggtok.Metadata
-    _served: tuple[Finding, ...]
-    """What a caller of a chat template should know about the program that the model was found in."""
+    _findings: tuple[Finding, ...]
+    """What was known about the file when it was opened, and is not in it."""
+    _metadata: Metadata
     _source: str | None
     """The path of the file that it was made from, if there is one: no call replaces that unasked."""
     vocab: Vocab
@@ -95,7 +99,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         >>> tok.vocab.add_bos
         False
         """
-        self = cls._opened(source, overrides)
+        self = opened(cls, source, overrides)
         warn(self.vocab, self._metadata)
         return self
 
@@ -111,27 +115,6 @@ class BaseTokenizer(_ggtok.Tokenizer):
         """
         one_of("name", name, BUILTIN)
         return cls.from_gguf(os.path.join(os.path.dirname(os.path.dirname(__file__)), "vocabularies", f"{name}.gguf"))
-
-    @classmethod
-    def _opened(
-        cls, source: Source, overrides: Mapping[str, Scalar] | None = None, *, made_from: object = None
-    ) -> Self:
-        """As `from_gguf`, without warnings. `made_from` is the file that the source was made from, if it was."""
-        metadata = None
-        try:
-            metadata = read_metadata(source, overrides)
-            self = super().__new__(cls, metadata)
-        except GgtokError as error:
-            if metadata is not None and isinstance(error, GGUFError) and error.key == MODEL:
-                error = not_model(scalars(metadata), name_of(source)) or error
-            error.path = name_of(source)
-            raise error from None
-        path = name_of(source if made_from is None else made_from)
-        path = None if path is None else os.path.abspath(path)
-        values = {"_metadata": metadata, "_served": (), "_source": path, "vocab": Vocab(self, metadata)}
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-        return self
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a tokenizer is immutable")
@@ -158,7 +141,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         >>> ggtok.Tokenizer.builtin("bpe").vocab_size
         13000
         """
-        return _ggtok.vocab_size(self)
+        return vocab_size(self)
 
     def encode_batch(
         self,
@@ -198,7 +181,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         [[6053, 7301], [6019, 7237]]
         """
         return Batch(
-            _ggtok.encode_batch(self, texts, num_threads(threads), add_special, parse_special, continues),
+            encode_batch(self, texts, num_threads(threads), add_special, parse_special, continues),
             self.vocab.pad_id,
         )
 
@@ -222,7 +205,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         >>> ggtok.Tokenizer.builtin("bpe").count_batch(["one text", "What is LoRA?"])
         [2, 6]
         """
-        return _ggtok.count_batch(self, texts, num_threads(threads), add_special, parse_special, continues)
+        return count_batch(self, texts, num_threads(threads), add_special, parse_special, continues)
 
     def decode_batch(
         self,
@@ -263,7 +246,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         """
         rows = batch._rows if isinstance(batch, Batch) else batch
         count = num_threads(threads)
-        return _ggtok.decode_batch(self, rows, count, remove_special, unparse_special, clean_spaces, errors)
+        return decode_batch(self, rows, count, remove_special, unparse_special, clean_spaces, errors)
 
     def split(
         self,
@@ -309,15 +292,15 @@ class BaseTokenizer(_ggtok.Tokenizer):
         sizes = at_least(1, max_tokens, "max_tokens"), at_least(0, overlap, "overlap")
         names = list(dict.fromkeys(items_of("boundaries", boundaries, "names")))
 
-        def split(text: str, overlap: int = 0) -> list[Chunk]:
-            spans = _ggtok.split(self, text, sizes[0], overlap, names, add_special, parse_special)
+        def cut(text: str, overlap: int = 0) -> list[Chunk]:
+            spans = split(self, text, sizes[0], overlap, names, add_special, parse_special)
             return [Chunk(text[start:end], start, end, count) for start, end, count in spans]
 
-        chunks = split(text, sizes[1])
+        chunks = cut(text, sizes[1])
         if not strip:
             return chunks
         count = partial(self.count, add_special=add_special, parse_special=parse_special)
-        return list(stripped(chunks, sizes[0], count, split))
+        return list(stripped(chunks, sizes[0], count, cut))
 
     def split_batch(
         self,
@@ -381,7 +364,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         ['What is L', 'oRA?', 'What is?']
         """
         size = at_least(1, max_tokens, "max_tokens")
-        start, end = _ggtok.truncate(self, text, size, side, add_special, parse_special)
+        start, end = truncate(self, text, size, side, add_special, parse_special)
         return text[:start] + text[end:]
 
     def count_file(
@@ -425,7 +408,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         return hash(self.vocab)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickled, (type(self), self._metadata.data, self._metadata.overrides, self._served)
+        return opened, (type(self), self._metadata.data, self._metadata.overrides, None, self._findings)
 
     def __copy__(self) -> Self:
         return self
@@ -440,9 +423,29 @@ class BaseTokenizer(_ggtok.Tokenizer):
         return f"<ggtok.Tokenizer{named} kind={self.vocab.kind!r}{pre}, {len(self.vocab)} tokens>"
 
 
-def _unpickled(
-    cls: type[BaseTokenizer], data: bytes, overrides: dict[str, Scalar], served: tuple[Finding, ...]
-) -> BaseTokenizer:
-    tokenizer = cls._opened(data, overrides)
-    object.__setattr__(tokenizer, "_served", served)
-    return tokenizer
+def opened(
+    cls: type[T],
+    source: Source,
+    overrides: Mapping[str, Scalar] | None = None,
+    made_from: object = None,
+    findings: tuple[Finding, ...] = (),
+) -> T:
+    """As `cls.from_gguf`, without warnings.
+
+    `made_from` is the file that the source was made from, if it was, and `findings` what else is known about the file.
+    """
+    metadata = None
+    try:
+        metadata = read_metadata(source, overrides)
+        self = Core.__new__(cls, metadata)
+    except GgtokError as error:
+        if metadata is not None and isinstance(error, GGUFError) and error.key == MODEL:
+            error = not_model(scalars(metadata), name_of(source)) or error
+        error.path = name_of(source)
+        raise error from None
+    path = name_of(source if made_from is None else made_from)
+    path = None if path is None else os.path.abspath(path)
+    values = {"_findings": findings, "_metadata": metadata, "_source": path, "vocab": Vocab(self, metadata)}
+    for name, value in values.items():
+        object.__setattr__(self, name, value)
+    return self

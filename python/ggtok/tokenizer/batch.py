@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from operator import index as as_int
 
-from .. import _ggtok
+from .._ggtok import Buffer, FlatBatch, import_numpy
 from ..errors import ArgumentTypeError, DependencyError, GgtokError
 from .numbers import at_least
 
@@ -52,13 +52,13 @@ class Batch:
 
     __slots__ = ("_flat", "_offsets", "_pad_id", "_rows")
 
-    _rows: _ggtok.FlatBatch
+    _rows: FlatBatch
     _pad_id: int | None
     _flat: Any
     """The ids of all texts as rows are shown, once a row was asked for."""
     _offsets: memoryview
 
-    def __init__(self, rows: _ggtok.FlatBatch, pad_id: int | None = None) -> None:
+    def __init__(self, rows: FlatBatch, pad_id: int | None = None) -> None:
         self._rows, self._pad_id, self._flat = rows, pad_id, None
         self._offsets = memoryview(rows.offsets())
 
@@ -68,7 +68,7 @@ class Batch:
 
         Raises `DependencyError` if numpy is not installed; `buffers` needs no numpy.
         """
-        return _ggtok.import_numpy().asarray(self._rows.ids())  # type: ignore[no-any-return]
+        return import_numpy().asarray(self._rows.ids())  # type: ignore[no-any-return]
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -76,7 +76,7 @@ class Batch:
 
         Raises `DependencyError` if numpy is not installed.
         """
-        return _ggtok.import_numpy().asarray(self._rows.offsets())  # type: ignore[no-any-return]
+        return import_numpy().asarray(self._rows.offsets())  # type: ignore[no-any-return]
 
     @property
     def null_count(self) -> int:
@@ -145,7 +145,7 @@ class Batch:
         """
         return self._rows.tolist()
 
-    def buffers(self) -> tuple[_ggtok.Buffer, _ggtok.Buffer]:
+    def buffers(self) -> tuple[Buffer, Buffer]:
         """The flat ids (int32) and offsets (int64) as memory that other libraries read without a copy.
 
         A `Buffer` has the buffer protocol (`memoryview`, `numpy.asarray`) and, through numpy, DLPack
@@ -284,7 +284,7 @@ class Batch:
 def _numpy() -> Any:
     """numpy; `None` if it is not installed."""
     try:
-        return _ggtok.import_numpy()
+        return import_numpy()
     except DependencyError as error:
         if isinstance(error.__cause__, ModuleNotFoundError):
             return None

@@ -12,8 +12,7 @@ from functools import partial
 from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
-from .. import _ggtok
-from .._ggtok import Array, Metadata
+from .._ggtok import Array, ChatTemplate, Metadata, merges, pretokenizers, texts, unreachable_tokens, unused_merges
 from .findings import Finding, warn_of
 from .keys import CHAT_TEMPLATE, GGML, PRE, SPECIAL, read_types
 from .metadata import BOM, scalars
@@ -110,7 +109,7 @@ def _pre(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
 def _cuts_alike(name: str | None, other: str) -> bool:
     if name == other:
         return True
-    rows = _ggtok.pretokenizers()
+    rows = pretokenizers()
     return name in rows and rows[name]["family"] == rows[other]["family"]
 
 
@@ -185,7 +184,7 @@ def _specials(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         return
     normal = {id for id, bits in enumerate(attributes(vocab)) if bits & int(TokenAttribute.NORMAL)}
     names = ("bos", "eos", "eot", "eom", "sep", "pad", "mask", "fim_pre", "fim_suf", "fim_mid")
-    raw = _ggtok.texts(vocab._core)
+    raw = texts(vocab._core)
     ids = sorted({id for name in names if (id := getattr(vocab, f"{name}_id")) in normal})
     advice = "do not trust such tokens in text from users; converting the model again would help"
     key = f"{GGML}token_type"
@@ -224,17 +223,17 @@ def _bytes(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
 
 
 def _merges(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
-    merges = _ggtok.merges(vocab._core)
+    rules = merges(vocab._core)
     if vocab.kind not in ("bpe", "spm") or vocab.model == "hybriddna":
         return
     advice = "if a merge is missing the ids are wrong: compare the file with the model's own tokenizer"
-    unreachable = [] if vocab.settings["ignore_merges"] else _ggtok.unreachable_tokens(vocab._core)
+    unreachable = [] if vocab.settings["ignore_merges"] else unreachable_tokens(vocab._core)
     if unreachable:
         message = f"no text is ever encoded to {_shown(vocab, unreachable)}: no merge makes them"
         yield Finding("tokens-unreachable", "note", message, advice, f"{GGML}tokens", tuple(unreachable))
-    unused = _ggtok.unused_merges(vocab._core)
+    unused = unused_merges(vocab._core)
     if unused:
-        shown = ", ".join(repr(merges[rank].decode("utf-8", "replace")) for rank in unused[:NUM_SHOWN])
+        shown = ", ".join(repr(rules[rank].decode("utf-8", "replace")) for rank in unused[:NUM_SHOWN])
         message = f"{len(unused)} merges ({shown}{', ...' * (len(unused) > NUM_SHOWN)}) make a text that is not a token"
         yield Finding("merges-unused", "warning", message, advice, f"{GGML}merges")
 
@@ -275,7 +274,7 @@ def _template(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
             repair = {"metadata": {key: text.removeprefix(BOM)}}
             yield Finding("template-bom", "error", message, "take it out of the file", key, (), repair)
         try:
-            template = _ggtok.ChatTemplate(text, key)
+            template = ChatTemplate(text, key)
         except ChatTemplateError as error:
             yield Finding("template-unsound", "error", str(error), "pass another one with template_text=", key)
             continue
@@ -292,7 +291,7 @@ def _template(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         yield Finding("template-bos", "note", message, "use encode_chat, which adds it once", CHAT_TEMPLATE)
 
 
-def _unknown_names(template: _ggtok.ChatTemplate, key: str) -> Iterator[Finding]:
+def _unknown_names(template: ChatTemplate, key: str) -> Iterator[Finding]:
     """Filters and tests that llama.cpp lacks: an error if a plain conversation needs them."""
     from ..errors import ChatTemplateError
 
@@ -310,7 +309,7 @@ def _unknown_names(template: _ggtok.ChatTemplate, key: str) -> Iterator[Finding]
         yield Finding("template-unknown", severity, message, "it fails there, as in llama.cpp", key)
 
 
-def _written(vocab: Vocab, template: _ggtok.ChatTemplate, key: str) -> Iterator[Finding]:
+def _written(vocab: Vocab, template: ChatTemplate, key: str) -> Iterator[Finding]:
     """Tokens that the template writes and that are not control tokens, and texts that should be tokens."""
     import re
 
@@ -318,7 +317,7 @@ def _written(vocab: Vocab, template: _ggtok.ChatTemplate, key: str) -> Iterator[
         return
     text = b"\0".join(literal for literal, _ in template.literals)
     bits = attributes(vocab)
-    tokens = {id: token for id, token in enumerate(_ggtok.texts(vocab._core)) if _is_tag(token) and token in text}
+    tokens = {id: token for id, token in enumerate(texts(vocab._core)) if _is_tag(token) and token in text}
     encode = partial(vocab._core.encode, add_special=False, parse_special=True, continues=True)
     never = [id for id in tokens if bits[id] & TokenAttribute.NORMAL and encode(tokens[id]) != [id]]
     if never:
@@ -342,7 +341,7 @@ def _controls_in_text(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     """Control tokens that the algorithm makes of their text, although `parse_special` is off."""
     if vocab.kind in ("none", "test"):
         return
-    bit, raw = int(TokenAttribute.CONTROL), _ggtok.texts(vocab._core)
+    bit, raw = int(TokenAttribute.CONTROL), texts(vocab._core)
     controls = {id for id, bits in enumerate(attributes(vocab)) if bits & bit and id != vocab.unk_id}
     made = (vocab._core.encode(raw[id], add_special=False, continues=True) for id in controls)
     ids = sorted(controls.intersection(chain.from_iterable(made)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from .. import _ggtok
+from .._ggtok import flag_keys, special_keys
 
 GGML = "tokenizer.ggml."
 MODEL, PRE = GGML + "model", GGML + "pre"
@@ -16,10 +16,10 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 TOKEN_TYPE_COUNT = GGML + "token_type_count"
 """BERT's number of kinds of segments, which is written but never read here."""
 
-SPECIAL = _ggtok.special_keys()
+SPECIAL = special_keys()
 """The keys of special tokens, without `GGML`, by the core's name for them."""
 
-FLAGS = _ggtok.flag_keys()
+FLAGS = flag_keys()
 """The keys of flags, without `GGML`, by the core's name for them."""
 
 

@@ -7,8 +7,26 @@ from enum import IntFlag
 from types import MappingProxyType
 from typing import NamedTuple, overload
 
-from .. import _ggtok
-from .._ggtok import Metadata, Tokenizer
+from .._ggtok import (
+    Metadata,
+    Tokenizer,
+    canonical_bytes,
+    core_of,
+    eog_ids,
+    id_of_piece,
+    id_of_text,
+    ids_with_prefix,
+    kind,
+    list_size,
+    merges,
+    pieces,
+    settings,
+    special_ids,
+    token,
+    vocab_size,
+)
+from .._ggtok import attributes as attributes_of
+from .._ggtok import scores as scores_of
 from ..errors import ArgumentTypeError, GgtokError, TokenIndexError
 from .metadata import read_metadata
 
@@ -130,14 +148,14 @@ class Vocab(Sequence[Token]):
     fim_sep_id: int | None
 
     def __init__(self, tokenizer: Tokenizer, metadata: Metadata) -> None:
-        core = _ggtok.core_of(tokenizer)
-        kind, model, pre = _ggtok.kind(core)
-        settings = _ggtok.settings(core)
+        core = core_of(tokenizer)
         values: dict[str, object] = {"_core": core, "_metadata": metadata, "_digest": None}
-        values |= {"kind": kind, "model": model, "pre": pre, "eog_ids": frozenset(_ggtok.eog_ids(core))}
-        values |= {f"{name}_id": id for name, id in _ggtok.special_ids(core).items()}
-        values |= {name: settings[name] for name in ("add_bos", "add_eos", "add_sep", "clean_spaces")}
-        for name, value in (values | {"settings": MappingProxyType(settings)}).items():
+        values |= zip(("kind", "model", "pre"), kind(core), strict=True)
+        values |= {"eog_ids": frozenset(eog_ids(core))}
+        values |= {f"{name}_id": id for name, id in special_ids(core).items()}
+        flags = settings(core)
+        values |= {name: flags[name] for name in ("add_bos", "add_eos", "add_sep", "clean_spaces")}
+        for name, value in (values | {"settings": MappingProxyType(flags)}).items():
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -160,10 +178,10 @@ class Vocab(Sequence[Token]):
             from array import array
             from hashlib import blake2b
 
-            digest = blake2b(_ggtok.canonical_bytes(self._core), digest_size=16)
-            merges = _ggtok.merges(self._core)
-            digest.update(array("Q", map(len, merges)))
-            digest.update(b"".join(merges))
+            digest = blake2b(canonical_bytes(self._core), digest_size=16)
+            rules = merges(self._core)
+            digest.update(array("Q", map(len, rules)))
+            digest.update(b"".join(rules))
             object.__setattr__(self, "_digest", digest.digest())
         return self._digest  # type: ignore[return-value]
 
@@ -176,7 +194,7 @@ class Vocab(Sequence[Token]):
         return hash(self._identity())
 
     def __len__(self) -> int:
-        return _ggtok.vocab_size(self._core)
+        return vocab_size(self._core)
 
     @overload
     def __getitem__(self, index: int) -> Token: ...
@@ -190,13 +208,13 @@ class Vocab(Sequence[Token]):
         if isinstance(index, slice):
             ids = range(*index.indices(len(self)))
             if len(ids) > 1 << 20:
-                _ggtok.list_size(self._core)  # an error if the file has no texts for them
+                list_size(self._core)  # an error if the file has no texts for them
             return [self[id] for id in ids]
-        text, score, bits = _ggtok.token(self._core, index)
+        text, score, bits = token(self._core, index)
         return Token(int(index), text.decode("utf-8", "surrogateescape"), score, TokenAttribute(bits))
 
     def __iter__(self) -> Iterator[Token]:
-        return (self[id] for id in range(_ggtok.list_size(self._core)))
+        return (self[id] for id in range(list_size(self._core)))
 
     def __contains__(self, item: object) -> bool:
         if isinstance(item, (str, bytes)):
@@ -220,7 +238,7 @@ class Vocab(Sequence[Token]):
                 return None
         if not isinstance(text, bytes):
             raise ArgumentTypeError(f"the text of a token must be str or bytes, not {type(text).__name__}")
-        return _ggtok.id_of_text(self._core, text)
+        return id_of_text(self._core, text)
 
     @property
     def pieces(self) -> list[bytes]:
@@ -231,7 +249,7 @@ class Vocab(Sequence[Token]):
         >>> len(pieces), pieces[5981], pieces[12993]
         (13000, b' is', b'<|im_end|>')
         """
-        return _ggtok.pieces(self._core)
+        return pieces(self._core)
 
     @property
     def merges(self) -> list[tuple[str, str]]:
@@ -244,7 +262,7 @@ class Vocab(Sequence[Token]):
         >>> ggtok.Tokenizer.builtin("bpe").vocab.merges[6000]
         ('ar', 'g')
         """
-        rules = [rule.decode("utf-8", "surrogateescape") for rule in _ggtok.merges(self._core)]
+        rules = [rule.decode("utf-8", "surrogateescape") for rule in merges(self._core)]
         return [(rule[:at], rule[at + 1 :]) if (at := rule.find(" ", 1)) > 0 else (rule, "") for rule in rules]
 
     def id_of_piece(self, piece: str | bytes) -> int | None:
@@ -260,7 +278,7 @@ class Vocab(Sequence[Token]):
         >>> vocab.id_of_piece(b" is"), vocab.id_of_piece("<|im_end|>"), vocab.id_of_piece(b"nonesuch")
         (5981, 12993, None)
         """
-        return _ggtok.id_of_piece(self._core, _bytes(piece, "a piece"))
+        return id_of_piece(self._core, _bytes(piece, "a piece"))
 
     def search(
         self,
@@ -295,7 +313,7 @@ class Vocab(Sequence[Token]):
         if isinstance(query, (str, bytes)):
             part = _bytes(query, "a query")
             if match == "prefix":
-                return sorted(_ggtok.ids_with_prefix(self._core, part))
+                return sorted(ids_with_prefix(self._core, part))
             return [id for id, piece in enumerate(self.pieces) if part in piece]
         pattern: Any = query
         if not hasattr(pattern, "search") or not hasattr(pattern, "pattern"):
@@ -340,18 +358,18 @@ def special_texts(vocab: Vocab) -> dict[str, str]:
 
 def scores(vocab: Vocab) -> list[float]:
     """The score of every token."""
-    return memoryview(_ggtok.scores(vocab._core)).cast("f").tolist()  # type: ignore[return-value]
+    return memoryview(scores_of(vocab._core)).cast("f").tolist()  # type: ignore[return-value]
 
 
 def control_ids(vocab: Vocab, ids: Iterable[int]) -> set[int]:
     """Those of the ids that are control tokens. A `Token` for each would take most of the time of a conversation."""
     bit = int(TokenAttribute.CONTROL)
-    return {id for id in set(ids) if _ggtok.token(vocab._core, id)[2] & bit}
+    return {id for id in set(ids) if token(vocab._core, id)[2] & bit}
 
 
 def attributes(vocab: Vocab) -> list[int]:
     """The attributes of every token, as plain numbers: those of an enumeration take ten times as long."""
-    return memoryview(_ggtok.attributes(vocab._core)).cast("H").tolist()
+    return memoryview(attributes_of(vocab._core)).cast("H").tolist()
 
 
 def _bytes(text: object, what: str) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import click
 
-from ..._facade import Tokenizer
+from ... import Tokenizer
 from ..inputs import Source, takes_texts
 from ..options import Model, as_json, takes_model, takes_special
 from ..output import print_json, to_stderr

@@ -11,7 +11,7 @@ from collections import Counter
 
 import click
 
-from ..._facade import Tokenizer
+from ... import Tokenizer
 from ...errors import GgtokError
 from ...lab.convert.edits import Edits
 from ...lab.diagnosis import check_file, repair_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..._facade import Tokenizer
+from ... import Tokenizer
 from ...lab.diff import NUM_SHOWN, diff
 from ..completion import MODEL
 from ..inputs import Source

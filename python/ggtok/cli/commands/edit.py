@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ... import Tokenizer
 from ..._ggtok import Array, Metadata
 from ...lab.convert.edits import Edits, key_types
 from ...lab.edit import Edited
@@ -106,7 +107,7 @@ def write(edited: Edited, output: str | None, as_json: bool, force: bool = False
     if output is None:
         return 0
     with progress(edited.size, "copying") as bar:
-        tokenizer = edited.write(output, overwrite=force, progress=bar)
+        tokenizer = edited.write(Tokenizer, output, overwrite=force, progress=bar)
     if as_json:
         print_json(file=output, findings=[finding._asdict() for finding in edited.findings])
     else:

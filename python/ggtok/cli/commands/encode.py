@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import click
 
-from ... import Encoding, Tokenizer, _ggtok
+from ... import Encoding, Tokenizer
+from ..._ggtok import json_items
 from ..inputs import Rows, Source, Text, takes_rows, takes_texts
 from ..options import DEFAULT, Model, as_json, shows_view, takes_model, takes_special
 from ..output import SLICE, Items, print_json
@@ -57,7 +58,7 @@ def _columns(tokenizer: Tokenizer, encoding: Encoding) -> dict[str, Items]:
 
     def items(column: Literal["ids", "pieces", "offsets"]) -> Items:
         starts = range(0, len(encoding), SLICE)
-        return Items(_ggtok.json_items(tokenizer, encoding, column, at, at + SLICE) for at in starts)
+        return Items(json_items(tokenizer, encoding, column, at, at + SLICE) for at in starts)
 
     return {"ids": items("ids"), "pieces": items("pieces"), "offsets": items("offsets")}
 

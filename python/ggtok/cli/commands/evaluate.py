@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ..._facade import Tokenizer
+from ... import Tokenizer
 from ...lab.evaluate import evaluate
 from ..completion import MODEL
 from ..files import OUTPUT, check_output, short_names, text_path

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import click
 
-from ..._facade import Tokenizer
+from ... import Tokenizer
 from ...lab.diff import plain
 from ...lab.explain import compare
 from ...lab.explain.html import compare_page, trie_page

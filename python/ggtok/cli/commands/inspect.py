@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from ... import _ggtok
-from ..._facade import Tokenizer
+from ... import Tokenizer
+from ..._ggtok import attributes, merges, special_ids
 from ...tokenizer.findings import Finding
 from ...tokenizer.vocab import FLAGS_READ, TokenAttribute
 from ..files import takes_models
@@ -49,11 +49,11 @@ def facts(tokenizer: Tokenizer) -> dict[str, Any]:
         "model": vocab.model,
         "pre": vocab.pre,
         "size": len(vocab),
-        "merges": len(_ggtok.merges(tokenizer)),
+        "merges": len(merges(tokenizer)),
         "attributes": _attributes(tokenizer),
         "special": {
             name: {"id": id, "piece": lossless(tokenizer.piece(id))}
-            for name, id in _ggtok.special_ids(tokenizer).items()
+            for name, id in special_ids(tokenizer).items()
             if id is not None
         },
         "eog_ids": sorted(vocab.eog_ids),
@@ -90,7 +90,7 @@ def _rows(tokenizer: Tokenizer) -> list[tuple[str, str]]:
 
 def _attributes(tokenizer: Tokenizer) -> dict[str, int]:
     """How many tokens have each attribute."""
-    bits = Counter(memoryview(_ggtok.attributes(tokenizer)).cast("H").tolist())
+    bits = Counter(memoryview(attributes(tokenizer)).cast("H").tolist())
     counts = {each.name: sum(number for value, number in bits.items() if value & each) for each in TokenAttribute}
     return {str(name).lower(): number for name, number in counts.items() if number}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..._facade import Tokenizer
+from ... import Tokenizer
 from ...errors import GgtokError
 from ...stores.find import STORES, all_models, store
 from ...stores.model import Model

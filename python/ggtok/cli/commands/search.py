@@ -7,7 +7,8 @@ import re
 
 import click
 
-from ... import Tokenizer, _ggtok
+from ... import Tokenizer
+from ..._ggtok import texts
 from ...tokenizer.vocab import TokenAttribute
 from ..options import Model, as_json, takes_model
 from ..output import finite, lossless, print_json
@@ -62,8 +63,8 @@ def command(context: click.Context, query: str, prefix: bool, regex: bool, model
 
 def _spelled(tokenizer: Tokenizer, query: bytes, prefix: bool) -> list[int]:
     """The tokens that the file spells so, as `Ġthe` or `▁the`."""
-    texts = enumerate(_ggtok.texts(tokenizer))
-    return [id for id, text in texts if (text.startswith(query) if prefix else query in text)]
+    rows = enumerate(texts(tokenizer))
+    return [id for id, text in rows if (text.startswith(query) if prefix else query in text)]
 
 
 def _names(attributes: TokenAttribute) -> list[str]:

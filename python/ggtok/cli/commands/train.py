@@ -8,8 +8,9 @@ from typing import Any, cast
 import click
 from click.shell_completion import CompletionItem
 
-from ... import _ggtok
-from ...lab.train import DEFAULTS, train
+from ... import train
+from ..._ggtok import pretokenizers
+from ...lab.train import DEFAULTS
 from ...tokenizer.vocab import KINDS_OF_LLAMA_CPP
 from ..files import OUTPUT, check_output, text_path
 from ..options import name_and_value
@@ -18,7 +19,7 @@ from ..progress import progress
 
 
 def _pres(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    return [CompletionItem(name) for name in _ggtok.pretokenizers() if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in pretokenizers() if name.startswith(incomplete)]
 
 
 @click.command(short_help="Train a vocabulary and write it as a GGUF file.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ... import _ggtok
+from ..._ggtok import json_lines, text_lines
 from ...errors import CorpusError
 from ..blocks import BLOCK_SIZE, ROW, BadRow, Block
 from ..names import nearest
@@ -62,11 +62,11 @@ def _parse(pa: Any, data: bytes, row: int, source: Input, reading: Reading) -> t
     """The number of lines, the table of those that are documents, and the others."""
     others = tuple(name for name in reading.columns if name != reading.field)
     if source.format == "jsonl":
-        num_lines, rows, columns, bad_lines = _ggtok.json_lines(
+        num_lines, rows, columns, bad_lines = json_lines(
             data, row, reading.field, reading.is_chat, others, reading.nulls
         )
     else:
-        num_lines, rows, columns, bad_lines = _ggtok.text_lines(data, row)
+        num_lines, rows, columns, bad_lines = text_lines(data, row)
     arrays = []
     for offsets, validity, values in columns:
         buffers = [None if validity is None else pa.py_buffer(validity), pa.py_buffer(offsets), pa.py_buffer(values)]

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import index as as_int
 from typing import Any, NamedTuple, TypeAlias
 
-from ... import _ggtok
-from ..._ggtok import Array, Metadata
+from ..._ggtok import Array, ChatTemplate, Metadata
 from ...errors import ArgumentTypeError, GgtokError, TokenIndexError, VocabularyError
 from ...tokenizer.arguments import items_of, mapping
 from ...tokenizer.keys import (
@@ -169,7 +168,7 @@ def _set(result: Entries, types: Mapping[str, Type], key: str, value: Value | No
         raise GgtokError(f"{key} is an array: its value is a list, not {value!r}")
     if isinstance(value, str) and f"{key}.".startswith(f"{CHAT_TEMPLATE}."):
         value = value.removeprefix(BOM)
-        _ggtok.ChatTemplate(value, key)
+        ChatTemplate(value, key)
     typed = _typed(result, types, key, value)  # type: ignore[arg-type]
     if typed is None or typed.value != value:
         kind = types.get(key) or result[key].type

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ...errors import ArgumentTypeError
-from ...tokenizer.base import BaseTokenizer
+from ...tokenizer.base import BaseTokenizer, opened
 from ...tokenizer.files import Target, check_target, read, write
 from ...tokenizer.metadata import Source
+from ...tokenizer.seam import metadata_of, path_of
 from . import architectures, edits, from_tokenizers, sentencepiece, tiktoken, transformers
 from .gguf import gguf_bytes
 
@@ -17,16 +18,16 @@ T = TypeVar("T", bound=BaseTokenizer)
 
 
 def to_gguf(tokenizer: T, target: Target, changes: edits.Edits, overwrite: bool) -> T:
-    inputs = () if overwrite else (tokenizer._source,)
+    inputs = () if overwrite else (path_of(tokenizer),)
     check_target(target, inputs, overwrite=overwrite)
-    data = gguf_bytes(edits.entries(tokenizer._metadata, changes))
-    new = type(tokenizer)._opened(data)
+    data = gguf_bytes(edits.entries(metadata_of(tokenizer), changes))
+    new = opened(type(tokenizer), data)
     write(target, data, inputs, overwrite=overwrite)
     return new
 
 
 def export(tokenizer: BaseTokenizer, target: Target, exported: Callable[[BaseTokenizer], bytes]) -> None:
-    inputs = (tokenizer._source,)
+    inputs = (path_of(tokenizer),)
     check_target(target, inputs)
     write(target, exported(tokenizer), inputs)
 
@@ -34,7 +35,7 @@ def export(tokenizer: BaseTokenizer, target: Target, exported: Callable[[BaseTok
 def to_transformers(tokenizer: BaseTokenizer, folder: str | os.PathLike[str]) -> None:
     if not isinstance(folder, (str, os.PathLike)):
         raise ArgumentTypeError(f"the folder must be a path, not {type(folder).__name__}")
-    inputs = (tokenizer._source,)
+    inputs = (path_of(tokenizer),)
     found = transformers.files(tokenizer).items()
     data = {os.path.join(os.fsdecode(folder), name): content for name, content in found}
     for path in data:
@@ -45,7 +46,7 @@ def to_transformers(tokenizer: BaseTokenizer, folder: str | os.PathLike[str]) ->
 
 
 def to_tiktoken(tokenizer: BaseTokenizer, target: Target) -> dict[str, Any]:
-    inputs = (tokenizer._source,)
+    inputs = (path_of(tokenizer),)
     check_target(target, inputs)
     settings_target = os.fsdecode(target) + ".json" if isinstance(target, (str, os.PathLike)) else None
     if settings_target is not None:
@@ -58,7 +59,7 @@ def to_tiktoken(tokenizer: BaseTokenizer, target: Target) -> dict[str, Any]:
 
 
 def from_sentencepiece(cls: type[T], source: Source, vocab_size: int | None) -> T:
-    return cls._opened(sentencepiece.imported(read(source), vocab_size), made_from=source)
+    return opened(cls, sentencepiece.imported(read(source), vocab_size), made_from=source)
 
 
 def from_tokenizers_json(
@@ -72,7 +73,7 @@ def from_tokenizers_json(
     meant = architectures.of(from_tokenizers.beside(source, "config.json"), architecture)
     settings = from_tokenizers.read_config(source, config, meant.rules)
     data, library = from_tokenizers.imported(read(source), settings, meant, pre, vocab_size)
-    tokenizer = cls._opened(data, made_from=source)
+    tokenizer = opened(cls, data, made_from=source)
     if library is not None:
         from_tokenizers.warn_of_differences(tokenizer, library)
     return tokenizer

@@ -32,7 +32,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from ... import _ggtok
+from ..._ggtok import pretokenizers
 from ...errors import ArgumentTypeError, ConversionError, UnsupportedError
 from ...tokenizer.base import BaseTokenizer
 from ...tokenizer.files import read
@@ -79,7 +79,7 @@ def imported(
     With it comes the BPE of the file, if llama.cpp's is to give the same ids.
     """
     file = mapping(parsed(data))
-    if pre is not None and pre not in _ggtok.pretokenizers():
+    if pre is not None and pre not in pretokenizers():
         raise UnsupportedError(f"ggtok does not know the pre-tokenizer {pre!r}", pre)
     model, added, library = mapping(file.get("model")), _added(file), None
     ids, kind = _ids(model, added), model.get("type", "BPE" if "merges" in model else None)

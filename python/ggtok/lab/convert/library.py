@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from itertools import pairwise, zip_longest
 
-from ... import _ggtok
+from ..._ggtok import regex_matches
 from .architectures import Json, mapping
 from .special_tokens import _steps
 from .vocabulary import BYTE_TOKENS, STAND_INS
@@ -123,7 +123,7 @@ def _split(step: Json, piece: str) -> list[str]:
     behavior = step.get("behavior", "Removed" if kind.startswith("Whitespace") else "Isolated")
     if kind == "ByteLevel" and step.get("add_prefix_space", True) and piece[0] != " ":
         piece = " " + piece
-    matches, data = _ggtok.regex_matches(_ours(regex, piece), piece) if regex else [], piece.encode()
+    matches, data = regex_matches(_ours(regex, piece), piece) if regex else [], piece.encode()
     is_known = matches is not None and behavior in ("Isolated", "Removed", "MergedWithPrevious")
     _check(is_known, f"the pattern {regex!r} with the behaviour {behavior!r}")
     places = [0, *(place for match in matches or () for place in match), len(data)]

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from ... import _ggtok
+from ..._ggtok import families, pretokenizers
 from .architectures import mapping
 from .library import Library
 
@@ -47,10 +47,10 @@ def nearest(library: Library) -> list[str]:
     from difflib import SequenceMatcher
 
     patterns = "".join(str(mapping(step.get("pattern")).get("Regex", "")) for step in library.splits)
-    families = _ggtok.families()
+    rows = families()
     likeness = {
         name: SequenceMatcher(None, "".join(row["patterns"]), patterns, autojunk=False).ratio()
-        for name, row in families.items()
+        for name, row in rows.items()
     }
-    names = {row["family"]: name for name, row in reversed(_ggtok.pretokenizers().items())}
+    names = {row["family"]: name for name, row in reversed(pretokenizers().items())}
     return [names[family] for family in sorted(likeness, key=lambda name: -likeness[name])[:3]]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import _ggtok
+from ..._ggtok import apply_charsmap
 from ...errors import ConversionError
 from ...tokenizer.base import BaseTokenizer
 from ...tokenizer.findings import Finding, warn_of
@@ -210,4 +210,4 @@ def _warn(pieces: list[tuple[bytes, float, int]], settings: dict[int, dict[int, 
 
 def _keeps_space(charsmap: bytes) -> bool:
     """Whether a character map leaves the stand-in for a space as it is."""
-    return not charsmap or _ggtok.apply_charsmap(charsmap, SPACE) == SPACE
+    return not charsmap or apply_charsmap(charsmap, SPACE) == SPACE

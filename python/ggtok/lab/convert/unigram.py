@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 
-from ... import _ggtok
+from ..._ggtok import charsmap
 from .vocabulary import NORMAL, SPACE, UNUSED, USER_DEFINED, Vocabulary
 
 LEAF, WIDE = 1 << 8, 1 << 9
@@ -28,7 +28,7 @@ def charsmap_of(vocabulary: Vocabulary) -> bytes:
 
     llama.cpp leaves a text that starts like a user-defined token as it is, even if the token is not complete.
     """
-    found = _ggtok.charsmap(vocabulary.vocab._core)
+    found = charsmap(vocabulary.tokenizer)
     nodes = struct.unpack_from(f"<{int.from_bytes(found[:4], 'little') // 4}I", found, 4) if found else ()
     for token in vocabulary.special:
         start = token.text[:-1]

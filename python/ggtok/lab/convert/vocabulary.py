@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple, NoReturn
 
-from ... import _ggtok
+from ..._ggtok import families, pretokenizers, texts
 from ...errors import ConversionError
 from ...tokenizer.base import BaseTokenizer
 from ...tokenizer.check import NOT_IN_UTF8
@@ -59,7 +59,7 @@ class Vocabulary:
     """What all exports read. `refuse` ends one and says why."""
 
     def __init__(self, tokenizer: BaseTokenizer, format: str) -> None:
-        self.vocab, self.format = tokenizer.vocab, format
+        self.tokenizer, self.vocab, self.format = tokenizer, tokenizer.vocab, format
 
     def refuse(self, reason: str) -> NoReturn:
         raise ConversionError(self.format, reason)
@@ -71,7 +71,7 @@ class Vocabulary:
 
     @cached_property
     def texts(self) -> list[str]:
-        raw = _ggtok.texts(self.vocab._core)
+        raw = texts(self.tokenizer)
         try:
             return [text.decode() for text in raw]
         except UnicodeDecodeError as error:
@@ -107,7 +107,7 @@ class Vocabulary:
     def patterns(self) -> list[str]:
         if self.family in CODED:
             self.refuse(f"no pattern describes what the pre-tokenizer {self.vocab.pre!r} does")
-        patterns = list(_ggtok.families()[self.family]["patterns"])
+        patterns = list(families()[self.family]["patterns"])
         if self.family in CASELESS:
             patterns = [re.sub(r"\\p\{L[a-z]\}", r"\\p{L}", pattern) for pattern in patterns]
         return patterns
@@ -115,13 +115,13 @@ class Vocabulary:
     @property
     def family(self) -> str:
         assert self.vocab.pre is not None
-        return _ggtok.pretokenizers()[self.vocab.pre]["family"]
+        return pretokenizers()[self.vocab.pre]["family"]
 
     @property
     def is_byte_level(self) -> bool:
         """Whether this is byte-level BPE: tokens are spelled with GPT-2's stand-ins."""
         is_plain = self.vocab.model == "gpt2" and not self.vocab.settings["escape_whitespaces"]
-        return is_plain and _ggtok.families()[self.family]["byte_encode"]
+        return is_plain and families()[self.family]["byte_encode"]
 
     def need_bytes(self, tokens: Iterable[str | None]) -> None:
         """Ends the export of a vocabulary without a token for each byte of UTF-8, given the token of each byte."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from operator import index as as_int
 from typing import Any, Literal
 
-from ... import _ggtok
 from ... import trace as steps
+from ..._ggtok import explain as recorded
 from ...errors import ArgumentTypeError, GgtokError
 from ...trace import CodePoint, Fragment, Reason, SpecialMatch, Text, Token
 from .texts import to_bytes, to_text
@@ -219,7 +219,7 @@ class Trace:
 
 def explain(tokenizer: BaseTokenizer, text: AnyText, add_special: bool, parse_special: bool, continues: bool) -> Trace:
     """What `Tokenizer.explain` does."""
-    raw = _ggtok.explain(tokenizer, text, add_special, parse_special, continues)
+    raw = recorded(tokenizer, text, add_special, parse_special, continues)
     trace: Trace = raw.objects({**vars(steps), "Trace": Trace})
     object.__setattr__(trace, "_raw", raw)
     object.__setattr__(trace, "_tokenizer", tokenizer)

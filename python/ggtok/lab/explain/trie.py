@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ... import _ggtok, trace
+from ... import trace
+from ..._ggtok import explain_trie as recorded
 from ...trace import Cell, DoubleArrayTrace, InsertionStep, Text
 from .tables import Row, Section, byte_name, section, walked, yes
 
@@ -21,7 +22,7 @@ def explain_trie(words: Iterable[Text], queries: Iterable[Text] = ()) -> tuple[D
     Raises:
         GgtokError: A word is empty, or there are too many of them.
     """
-    made = _ggtok.explain_trie(list(words), list(queries))
+    made = recorded(list(words), list(queries))
     trie: DoubleArrayTrace = made.objects(vars(trace))
     return trie, made.json()
 

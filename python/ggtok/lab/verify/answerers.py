@@ -95,12 +95,12 @@ class Ours:
     def open(self, path: str, overrides: Overrides) -> int:
         """Opens a vocabulary in place of the last one; returns its number of tokens."""
         # Here, not above: the reference's process must not depend on it.
-        from ..._facade import Tokenizer
         from ..._ggtok import set_cache_limit
+        from ...tokenizer.base import BaseTokenizer
 
         self._random = Random(f"{path} {overrides}")
         set_cache_limit(self._random.choice(CACHE_LIMITS))
-        self._tokenizer = Tokenizer.from_gguf(path, overrides=dict(overrides) or None)
+        self._tokenizer = BaseTokenizer.from_gguf(path, overrides=dict(overrides) or None)
         self._eog = set(self._tokenizer.vocab.eog_ids)
         return len(self._tokenizer.vocab)
 

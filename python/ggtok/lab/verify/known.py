@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ..._facade import Tokenizer
+from ...tokenizer.base import BaseTokenizer
 from ...tokenizer.vocab import Vocab
 from ..releases import OPENS, data, history, parse
 from .library import Library
@@ -21,7 +21,7 @@ from .serve import Query
 class Known:
     """The changes that may explain what one library answers about one vocabulary."""
 
-    def __init__(self, library: Library, tokenizer: Tokenizer) -> None:
+    def __init__(self, library: Library, tokenizer: BaseTokenizer) -> None:
         self._vocab = tokenizer.vocab
         lacking = (change for change in history(tokenizer)[1] if oldest(library) < parse(change.first_new))
         self.changes = {change.code: change for change in lacking}

@@ -13,10 +13,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ..._facade import Tokenizer
 from ...errors import GgtokError, LibraryError
+from ...tokenizer.base import BaseTokenizer, Text
+from ...tokenizer.seam import metadata_of, path_of
 from ...tokenizer.texts import Path as AnyPath
 from ...tokenizer.texts import paths, refuse_lone
+from ..convert.edits import Edits
+from ..convert.files import to_gguf
 from .binding import STRING, Overrides
 from .child import Child
 from .comparing import Comparing
@@ -24,10 +27,6 @@ from .known import Known, bounded
 from .library import Library, find_library
 from .report import Difference, unpack
 from .result import Comparison
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ...tokenizer.base import Text
 
 REFERENCE = "ggtok.lab.verify.answerers:Reference"
 OURS = "ggtok.lab.verify.answerers:Ours"
@@ -53,7 +52,7 @@ Progress = Callable[[str, int, int], object]
 
 
 def verify(
-    tokenizer: Tokenizer,
+    tokenizer: BaseTokenizer,
     texts: Iterable[Text] | None = None,
     *,
     files: Iterable[AnyPath] | None = None,
@@ -114,7 +113,7 @@ def verify(
         return _result(comparing, found, tokenizer, seed, time.monotonic() - start, counts, differences)
 
 
-def repeat(tokenizer: Tokenizer, token: str, library: str | os.PathLike[str] | None = None) -> Comparison:
+def repeat(tokenizer: BaseTokenizer, token: str, library: str | os.PathLike[str] | None = None) -> Comparison:
     """Repeats the call of one difference. Raises as `verify`, and `GgtokError` if the word is not a call."""
     kind, *arguments = query = tuple(unpack(token))
     types = CALLS.get(kind) if isinstance(kind, str) else None
@@ -133,7 +132,7 @@ def repeat(tokenizer: Tokenizer, token: str, library: str | os.PathLike[str] | N
 def _result(
     comparing: Comparing,
     library: Library,
-    tokenizer: Tokenizer,
+    tokenizer: BaseTokenizer,
     seed: int,
     seconds: float,
     counts: dict[str, int],
@@ -148,7 +147,7 @@ def _result(
 
 
 @contextmanager
-def _opened(tokenizer: Tokenizer, path: str | os.PathLike[str] | None) -> Iterator[tuple[Library, Comparing]]:
+def _opened(tokenizer: BaseTokenizer, path: str | os.PathLike[str] | None) -> Iterator[tuple[Library, Comparing]]:
     """The library, and both sides with the vocabulary open."""
     library = find_library(path)
     reference = Child(REFERENCE, (library.path,), timeout=TIMEOUT)
@@ -163,7 +162,7 @@ def _opened(tokenizer: Tokenizer, path: str | os.PathLike[str] | None) -> Iterat
             model, overrides = _file_of(tokenizer)
             if model is None:
                 model = os.path.join(folder, "vocabulary.gguf")
-                tokenizer.to_gguf(model)
+                to_gguf(tokenizer, model, Edits(), overwrite=False)
             comparing = Comparing(reference, ours, shrink_seconds=SHRINK_SECONDS)
             comparing.known = Known(library, tokenizer)
             comparing.origin = "the file"
@@ -182,9 +181,9 @@ def reason(answer: str, rest: list[Any], path: str) -> str:
     return str(rest[-1]).removeprefix(f"{path}: ")
 
 
-def _file_of(tokenizer: Tokenizer) -> tuple[str | None, Overrides]:
+def _file_of(tokenizer: BaseTokenizer) -> tuple[str | None, Overrides]:
     """The GGUF file that a tokenizer was opened from, if llama.cpp can open it with the same overrides."""
-    path, overrides = tokenizer._source, dict(tokenizer._metadata.overrides)
+    path, overrides = path_of(tokenizer), dict(metadata_of(tokenizer).overrides)
     strings = [text for item in overrides.items() for text in item if isinstance(text, str)]
     if path is None or any(len(text.encode("utf-8", "replace")) >= STRING for text in strings):
         return None, {}

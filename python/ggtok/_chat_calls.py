@@ -1,18 +1,18 @@
-"""The calls of a tokenizer that are about conversations, each of which is one function of this folder."""
+"""The calls of a tokenizer that are about conversations, each of which is one function of the part `chat`."""
 
 from __future__ import annotations
 
-from ..tokenizer.base import BaseTokenizer
+from .tokenizer.base import BaseTokenizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, Literal, SupportsIndex, TypeVar, overload
 
-    from ..tokenizer.findings import Finding
-    from . import Chat, ChatEncoding
-    from .conversation import Continued, Message, Messages, Tool
-    from .trimming import Keep
+    from .chat import Chat, ChatEncoding
+    from .chat.conversation import Continued, Message, Messages, Tool
+    from .chat.trimming import Keep
+    from .tokenizer.findings import Finding
 
     M = TypeVar("M", bound=Message)
 
@@ -80,7 +80,7 @@ class ChatTokenizer(BaseTokenizer):
         <|im_start|>user
         Hi<|im_end|>
         """
-        from .conversation import Conversation, Options
+        from .chat.conversation import Conversation, Options
 
         prompt = add_generation_prompt, continue_final_message
         options = Options(tools, documents, *prompt, template, template_text, media_marker, raw, warnings)
@@ -181,7 +181,7 @@ class ChatTokenizer(BaseTokenizer):
         >>> ids.count(tok.vocab.id("<|im_end|>")), tok.decode(ids)
         (1, 'user\\n<|im_end|>\\n')
         """
-        from .conversation import Conversation, Ids, Options
+        from .chat.conversation import Conversation, Ids, Options
 
         prompt = add_generation_prompt, continue_final_message
         options = Options(tools, documents, *prompt, template, template_text, media_marker, raw, warnings)
@@ -216,7 +216,7 @@ class ChatTokenizer(BaseTokenizer):
         >>> ggtok.Tokenizer.builtin("bpe").count_messages(chat, template_text=template)
         4
         """
-        from .conversation import Conversation, Ids, Options
+        from .chat.conversation import Conversation, Ids, Options
 
         prompt = add_generation_prompt, continue_final_message
         options = Options(tools, documents, *prompt, template, template_text, media_marker, raw, warnings)
@@ -257,9 +257,9 @@ class ChatTokenizer(BaseTokenizer):
         >>> turn.kept, tok.decode(turn.new_ids)
         (0, 'user\\nHi\\nassistant\\n')
         """
-        from .chat import Chat
-        from .conversation import Conversation, Options
-        from .growing import Growing
+        from .chat.chat import Chat
+        from .chat.conversation import Conversation, Options
+        from .chat.growing import Growing
 
         prompt = add_generation_prompt, None
         options = Options(tools, documents, *prompt, template, template_text, media_marker, raw, warnings)
@@ -316,7 +316,7 @@ class ChatTokenizer(BaseTokenizer):
         >>> [message["content"] for message in kept]
         ['Hello!', 'What is LoRA?']
         """
-        from .trimming import trimmed
+        from .chat.trimming import trimmed
 
         return trimmed(self, messages, max_tokens, keep, rendering)
 
@@ -337,7 +337,7 @@ class ChatTokenizer(BaseTokenizer):
         >>> tok.decode(tok.rerank("What is LoRA?", "A radio."), unparse_special=True)
         '[CLS] what is lora ?[SEP] a radio .'
         """
-        from .prompts import rerank
+        from .chat.prompts import rerank
 
         return rerank(self, query, document)
 
@@ -387,6 +387,6 @@ class ChatTokenizer(BaseTokenizer):
             return <|fim_suffix|>
         <|fim_middle|>
         """
-        from .prompts import infill
+        from .chat.prompts import infill
 
         return infill(self, (prefix, suffix, prompt), extra_files, (n_ctx, n_batch, n_predict), spm_infill)
