@@ -24,7 +24,8 @@ from ggtok.lab.explain.step import Walk
 from ggtok.lab.explain.strip import strip
 from ggtok.lab.explain.tables import Section
 from ggtok.lab.explain.text import shortened
-from ggtok.lab.explain.trace import Trace, Why
+from ggtok.lab.explain.record import Why
+from ggtok.lab.explain.trace import Trace
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import strategies

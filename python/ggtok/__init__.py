@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from .lab.evaluate import Evaluation as Evaluation
     from .lab.evaluate import Score as Score
     from .lab.evaluate import evaluate as evaluate
+    from .lab.explain.record import Why as Why
     from .lab.explain.trace import Trace as Trace
-    from .lab.explain.trace import Why as Why
     from .lab.releases import ReleaseChange as ReleaseChange
     from .lab.releases import Releases as Releases
     from .lab.train import train as _train
@@ -104,7 +104,8 @@ _NAMES = {
         "UnsupportedError",
         "VocabularyError",
     ),
-    "lab.explain.trace": ("Trace", "Why"),
+    "lab.explain.record": ("Why",),
+    "lab.explain.trace": ("Trace",),
 }
 """The names of each module, which is imported when one of them is used: so `import ggtok` takes no time."""
 

@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 from ..errors import CorpusError
 from .manifest import MANIFEST, Manifest
 
+NUM_SOURCES = 50
+"""Sources that a page shows, the largest first; the last row adds up the others."""
+
 
 class Source(NamedTuple):
     """The documents of one input."""
@@ -118,18 +121,71 @@ class Info:
         from ..tokenizer.files import write
         from .page import page
 
-        write(path, page(self).encode("utf-8", "replace"))
+        title = f"Corpus {self.folder.name or self.folder}"
+        parts = page(title, summary(self), length_rows(self), source_rows(self, NUM_SOURCES))
+        write(path, "".join(parts).encode("utf-8", "replace"))
 
     def _repr_html_(self) -> str:
         """For notebooks: the sums, and the largest sources."""
         from .page import fragment
 
-        return fragment(self)
+        return fragment(summary(self), source_rows(self, 10))
 
     def __repr__(self) -> str:
         state = "" if self.is_complete else ", not complete"
         sums = f"documents={self.documents}, tokens={self.tokens}, shards={self.shards}"
         return f"<ggtok.corpus.Info format={self.format!r}, {sums}{state}>"
+
+
+def summary(info: Info) -> list[tuple[str, str]]:
+    """The sums of a corpus, by name."""
+    tokenizer, packing = info.tokenizer, info.packing
+    added = [name for name, is_added in (("BOS", tokenizer["adds_bos"]), ("EOS", tokenizer["adds_eos"])) if is_added]
+    name = tokenizer["name"] or "without a name"
+    rows = [
+        ("format", info.format),
+        ("tokenizer", f"{name} ({tokenizer['kind']}, {tokenizer['vocab_size']:,} tokens)"),
+        ("added", " and ".join(added) or "neither BOS nor EOS"),
+        ("shards", f"{info.shards:,}" + ("" if info.is_complete else ", not complete")),
+        ("documents", f"{info.documents:,}"),
+        ("tokens", f"{info.tokens:,}"),
+        ("bytes of text", f"{info.text_bytes:,}"),
+        ("bytes per token", _ratio(info.text_bytes, info.tokens)),
+        ("tokens per document", _ratio(info.tokens, info.documents)),
+    ]
+    rows += [
+        (label, f"{number:,}") for label, number in (("rejected rows", info.rejected), ("cut", info.cut)) if number
+    ]
+    rows += [("dropped as too long", f"{info.dropped:,}")] * (info.dropped > 0)
+    if packing:
+        size = packing["num_tokens"] + packing["num_padding"]
+        rows.append(("sequences", f"{packing['num_sequences']:,} of {info.settings['writing']['pack']:,} tokens"))
+        rows.append(("padding", f"{packing['num_padding']:,} tokens, {packing['num_padding'] / max(size, 1):.2%}"))
+        rows.append(("cut into sequences", f"{packing['num_cut']:,} documents"))
+    return rows
+
+
+def _ratio(a: int, b: int) -> str:
+    return f"{a / b:,.2f}" if b else "-"
+
+
+def length_rows(info: Info) -> list[tuple[str, int]]:
+    """The histogram of lengths: ranges of tokens, and documents."""
+    return [
+        (f"{each.least:,}" if each.least == each.most else f"{each.least:,} to {each.most:,}", each.documents)
+        for each in info.lengths
+    ]
+
+
+def source_rows(info: Info, most: int) -> list[tuple[str, str, str, str]]:
+    """The sources with most text: name, documents, tokens, and bytes per token."""
+    ordered = sorted(info.sources, key=lambda source: -source.text_bytes)
+    shown, others = ordered[:most], ordered[most:]
+    rows = [(each.name, each.documents, each.tokens, each.text_bytes) for each in shown]
+    if others:
+        sums = (sum(each.documents for each in others), sum(each.tokens for each in others))
+        rows.append((f"and {len(others):,} more", *sums, sum(each.text_bytes for each in others)))
+    return [(name, f"{documents:,}", f"{tokens:,}", _ratio(size, tokens)) for name, documents, tokens, size in rows]
 
 
 def info(folder: str | os.PathLike[str]) -> Info:

@@ -12,8 +12,8 @@ from typing import Any, get_args
 import click
 
 from ...corpus.build import build
-from ...corpus.info import Info, info
-from ...corpus.page import SOURCE_HEAD, length_rows, source_rows, summary
+from ...corpus.info import Info, info, length_rows, source_rows, summary
+from ...corpus.page import SOURCE_HEAD
 from ...corpus.run import State
 from ...corpus.settings import Compression, Format, InputFormat, Masks, Nulls, TooLong
 from ...corpus.verify import SAMPLE, verify

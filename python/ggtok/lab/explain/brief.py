@@ -14,7 +14,7 @@ from .units import Unit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .trace import Trace
+    from .record import Record
 
 MOST_LINES = 24
 """The lines of a stage; more of its parts are left out in the middle."""
@@ -26,12 +26,12 @@ MOST_IDS = 40
 """The columns that ids beside a line take at most."""
 
 
-def render(trace: Trace, width: int, colors: bool) -> str:
+def render(trace: Record, width: int, colors: bool) -> str:
     """The short view in at most `width` columns."""
     return "\n".join(_lines(trace, width, colors))
 
 
-def _lines(trace: Trace, width: int, colors: bool) -> Iterator[str]:
+def _lines(trace: Record, width: int, colors: bool) -> Iterator[str]:
     yield styled(headline(trace, width), "title", colors)
     yield from wrapped(idea(trace), width)
     cut = [line for line, _ in strip.lines(strip.strip(trace), width, colors)]
@@ -48,7 +48,7 @@ def _lines(trace: Trace, width: int, colors: bool) -> Iterator[str]:
             yield from _parts(trace, own, width, colors)
 
 
-def _parts(trace: Trace, own: list[Unit], width: int, colors: bool) -> Iterator[str]:
+def _parts(trace: Record, own: list[Unit], width: int, colors: bool) -> Iterator[str]:
     """A line for each unit of a stage, in the order of the text, with the ids of its tokens."""
     own = sorted(own, key=lambda unit: unit.tokens.start)
     rows = []

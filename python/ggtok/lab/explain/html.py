@@ -18,16 +18,13 @@ from functools import partial
 from importlib.resources import files
 
 from ...trace import Text
+from .record import Record, reasons
 from .sections import origin_of, sections
 from .tables import Cell, Column, Row, Section
 from .terminal import fitted
 from .text import cells, headline, shortened, shown
 from .texts import to_bytes
 from .words import words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .trace import Trace
 
 SCRIPTS = ("base", "table", "merging", "spans", "lattice", "walks", "stages", "tokens", "frame", "mount", "verdict")
 """The scripts of `page/` that build the view of a trace in any page, in the order in which they need each other."""
@@ -56,19 +53,19 @@ CONTROLS = {code: 0x2400 + code for code in range(0x20)} | {0x0A: "↵", 0x7F: "
 """How controls are shown."""
 
 
-def page(trace: Trace) -> str:
+def page(trace: Record) -> str:
     """The page of a trace. Takes O(n) time for n steps."""
     return render("trace", f"{fitted(shown(trace.text), TITLE)} with {trace.algorithm}", _parts(trace))
 
 
-def compare_page(a: Trace, b: Trace, names: tuple[str, str]) -> str:
+def compare_page(a: Record, b: Record, names: tuple[str, str]) -> str:
     """The page of two traces of one text. `names` are those of the files."""
     sides = _array(_object(_parts(trace)) for trace in (a, b))
     parts = {"names": _dumps(names), "sides": sides}
     return render("compare", f"{names[0]} and {names[1]}: {shown(a.text[:60])}", parts)
 
 
-def _parts(trace: Trace) -> dict[str, str]:
+def _parts(trace: Record) -> dict[str, str]:
     return {"trace": trace.to_json(), "why": _dumps(_whys(trace)), "sections": _array(map(_section, sections(trace)))}
 
 
@@ -131,12 +128,12 @@ _finite = json.JSONEncoder(separators=(",", ":"), default=_base64, allow_nan=Fal
 """The same, but a ValueError if a number is not finite."""
 
 
-def _whys(trace: Trace) -> list[tuple[int, object]]:
+def _whys(trace: Record) -> list[tuple[int, object]]:
     """Why each of the first tokens is not one token with the next: its place, and the answer."""
     found = []
     for place, (left, right) in enumerate(zip(trace.tokens, trace.tokens[1:], strict=False)):
         if left.start < right.end and left.fragment is not None and right.fragment is not None:
-            found.append((place, json.loads(trace._raw.why(left.start, right.end))))
+            found.append((place, reasons(trace, left.start, right.end)))
             if len(found) == MAX_PAIRS:
                 break
     return found
@@ -165,7 +162,7 @@ def _exact(value: Cell) -> Cell:
     return str(value) if isinstance(value, int) and abs(value) > EXACT else value
 
 
-def fragment(trace: Trace) -> str:
+def fragment(trace: Record) -> str:
     """The tokens in colours and all tables, for a notebook: styles in attributes, no scripts, nothing to load."""
     tables = [
         f"<p>… {part} more tables …</p>" if isinstance(part, int) else _table(part)
@@ -178,7 +175,7 @@ def fragment(trace: Trace) -> str:
     )
 
 
-def _tokens(trace: Trace) -> Iterator[str]:
+def _tokens(trace: Record) -> Iterator[str]:
     for place, token in enumerate(trace.tokens[:FRAGMENT_TOKENS]):
         kind = origin_of(trace, token) or ""
         border = {"added": "1px dashed", "special": "1px solid"}.get(kind, "1px solid transparent")

@@ -13,7 +13,7 @@ from .texts import to_bytes, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .trace import Trace
+    from .record import Record
 
 OF_KIND: dict[type, Callable[[Any, bytes, int], Iterator[Section]]] = {
     Spm: merge_sections.spm,
@@ -27,7 +27,7 @@ OF_KIND: dict[type, Callable[[Any, bytes, int], Iterator[Section]]] = {
 }
 
 
-def sections(trace: Trace) -> list[Section]:
+def sections(trace: Record) -> list[Section]:
     """All tables of a trace that are not empty. Takes O(n) time for n steps."""
     found = [_text(trace), *_special(trace), _fragments(trace)]
     text = to_bytes(trace.text)
@@ -41,7 +41,7 @@ def sections(trace: Trace) -> list[Section]:
     return [each for each in found if each.rows]
 
 
-def _text(trace: Trace) -> Section:
+def _text(trace: Record) -> Section:
     text = to_bytes(trace.text)
     rows = []
     for place, code_point in enumerate(trace.code_points):
@@ -52,7 +52,7 @@ def _text(trace: Trace) -> Section:
     return section("text", "Text", "The text as characters and as bytes of UTF-8.", names, rows)
 
 
-def _special(trace: Trace) -> Iterator[Section]:
+def _special(trace: Record) -> Iterator[Section]:
     def rows(matches: tuple[SpecialMatch, ...]) -> list[Row]:
         return [
             Row((each.token, each.text, each.attribute.replace("_", "-"), each.start, each.end), (each.start, each.end))
@@ -66,7 +66,7 @@ def _special(trace: Trace) -> Iterator[Section]:
     yield section("unread", "Special tokens that are not read", about, names, rows(trace.unread))
 
 
-def _fragments(trace: Trace) -> Section:
+def _fragments(trace: Record) -> Section:
     text = to_bytes(trace.text)
     rows = []
     for place, each in enumerate(trace.fragments):
@@ -78,7 +78,7 @@ def _fragments(trace: Trace) -> Section:
     return section("fragments", "Fragments", about, names, rows)
 
 
-def _tokens(trace: Trace) -> Section:
+def _tokens(trace: Record) -> Section:
     rows = []
     for place, (token, (start, end)) in enumerate(zip(trace.tokens, trace.offsets, strict=True)):
         cells = (place, token.id, token.piece, token.text, start, end, origin_of(trace, token))
@@ -88,7 +88,7 @@ def _tokens(trace: Trace) -> Section:
     return section("tokens", "Result", about, names, rows)
 
 
-def origin_of(trace: Trace, token: Token) -> Literal["added", "special"] | None:
+def origin_of(trace: Record, token: Token) -> Literal["added", "special"] | None:
     """Where a token comes from, if not from the algorithm."""
     if token.fragment is None:
         return "added"

@@ -13,7 +13,7 @@ from .words import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .trace import Trace
+    from .record import Record
 
 OF_KIND: dict[type, Callable[[Any, bytes, int, int], Iterator[Unit]]] = {
     Spm: merge_units.spm,
@@ -27,7 +27,7 @@ OF_KIND: dict[type, Callable[[Any, bytes, int, int], Iterator[Unit]]] = {
 }
 
 
-def units(trace: Trace) -> list[Unit]:
+def units(trace: Record) -> list[Unit]:
     """All units of a trace, in the order in which they are walked. O(n) time for n steps."""
     text = to_bytes(trace.text)
     found = [*special_units(trace)]
@@ -38,7 +38,7 @@ def units(trace: Trace) -> list[Unit]:
     return [*found, tokens_unit(trace)]
 
 
-def idea(trace: Trace) -> str:
+def idea(trace: Record) -> str:
     """What the algorithm does, in a sentence."""
     steps = next((each.steps for each in trace.fragments if each.steps is not None), None)
     kind = trace.algorithm if steps is None else steps.kind.replace("word_piece", "wordpiece")

@@ -14,7 +14,7 @@ from .units import face
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .trace import Trace
+    from .record import Record
 
 BAR = "│"
 SIGN = re.compile(r"⟨[0-9A-F]+⟩|.", re.DOTALL)
@@ -31,7 +31,7 @@ class Part(NamedTuple):
     """Where it ends in the text, in bytes."""
 
 
-def strip(trace: Trace, known: Sequence[bool] | None = None) -> list[Part]:
+def strip(trace: Record, known: Sequence[bool] | None = None) -> list[Part]:
     """The parts of a strip. `known` says which tokens are shown; the text of the others is not cut. O(n) time."""
     text, parts, at, waiting = to_bytes(trace.text), [], 0, 0
     for place, token in enumerate(trace.tokens):

@@ -18,7 +18,7 @@ from .terminal import fitted, padded, styled, wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .trace import Trace
+    from .record import Record
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ def checked(width: SupportsIndex | None, max_rows: SupportsIndex) -> tuple[int, 
     return columns, rows
 
 
-def render(trace: Trace, tables: Iterable[str] | None, *, width: int, max_rows: int, colors: bool) -> str:
+def render(trace: Record, tables: Iterable[str] | None, *, width: int, max_rows: int, colors: bool) -> str:
     """The tables of a trace: all of them, or those with these names."""
     found = sections(trace)
     if tables is not None:
@@ -69,7 +69,7 @@ def render(trace: Trace, tables: Iterable[str] | None, *, width: int, max_rows: 
     return "\n\n".join(parts)
 
 
-def headline(trace: Trace, width: int) -> str:
+def headline(trace: Record, width: int) -> str:
     """The result in a line: the text and the number of its tokens."""
     became = f" becomes {len(trace.tokens)} token{'s' * (len(trace.tokens) != 1)} ({trace.algorithm})"
     return fitted(fitted(shown(trace.text), max(width - len(became), MIN_CELL)) + became, width)

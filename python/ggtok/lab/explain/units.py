@@ -17,7 +17,7 @@ from .words import said
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ...trace import Text, Token
-    from .trace import Trace
+    from .record import Record
 
 Said: TypeAlias = list[tuple[str, bool]]
 """Sentences in parts, each with whether it is emphasised."""
@@ -111,7 +111,7 @@ def joined(*sentences: Said) -> Said:
     return found
 
 
-def special_units(trace: Trace) -> Iterator[Unit]:
+def special_units(trace: Record) -> Iterator[Unit]:
     """The search for special tokens, if any are in the text."""
     rows = [(match, True) for match in trace.special] + [(match, False) for match in trace.unread]
     if not rows:
@@ -142,7 +142,7 @@ def special_units(trace: Trace) -> Iterator[Unit]:
 _MARKS = {True: "won", False: "lost"}
 
 
-def tokens_unit(trace: Trace) -> Unit:
+def tokens_unit(trace: Record) -> Unit:
     """The last unit: the numbers."""
 
     def whole() -> Step:
