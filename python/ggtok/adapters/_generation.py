@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from ..errors import GgtokError
+from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.vocab import TokenAttribute, attributes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..tokenizer.base import BaseTokenizer
 
 
 def special_ids(tok: BaseTokenizer) -> list[int]:

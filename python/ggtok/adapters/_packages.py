@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 from ..errors import DependencyError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def load(module: str, package: str) -> Any:

@@ -5,11 +5,9 @@ llama.cpp itself changes some texts: it normalizes them, or puts a space after a
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
-    from ..tokenizer.base import BaseTokenizer
+from ..tokenizer.base import BaseTokenizer
 
 
 def encode_slices(tok: BaseTokenizer, text: str) -> list[int]:

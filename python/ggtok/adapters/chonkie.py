@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ..tokenizer.base import BaseTokenizer
 from ._packages import load
 from ._slices import decode_slice, encode_slices
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..tokenizer.base import BaseTokenizer
 
 
 class Tokenizer:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
+from ..tokenizer.base import BaseTokenizer
 from ._packages import load
 from ._slices import decode_slice, encode_slices
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ..tokenizer.base import BaseTokenizer
 
 
 def length_function(tok: BaseTokenizer) -> Callable[[str], int]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ..tokenizer.base import BaseTokenizer
 from ._packages import load
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..tokenizer.base import BaseTokenizer
 
 
 class Tokenizer:

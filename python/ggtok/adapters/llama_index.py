@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
+from ..tokenizer.base import BaseTokenizer
 from ._packages import load
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ..tokenizer.base import BaseTokenizer
 
 
 def tokenizer(tok: BaseTokenizer) -> Callable[[str], list[int]]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
+from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.vocab import TokenAttribute, attributes
 from ._generation import end_ids, special_ids
 from ._packages import load
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from ..tokenizer.base import BaseTokenizer
 
 
 class _Wrapped:

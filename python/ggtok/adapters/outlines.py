@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
+from ..tokenizer.base import BaseTokenizer
 from ._generation import end_ids, special_ids
 from ._packages import load
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
-    from ..tokenizer.base import BaseTokenizer
 
 
 def vocabulary(tok: BaseTokenizer) -> Any:

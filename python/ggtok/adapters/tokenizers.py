@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from asyncio import to_thread
 from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
 from itertools import groupby, islice, product
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from ..errors import GgtokError
 from ..lab.convert.edits import Edits
 from ..lab.convert.files import to_gguf
 from ..tokenizer.arguments import items_of, one_of
+from ..tokenizer.base import BaseTokenizer
+from ..tokenizer.batch import Batch
 from ..tokenizer.seam import users_class
 from ..tokenizer.vocab import TokenAttribute
 from ._arguments import STRATEGIES, Padding, Truncation, checked, kept_lengths, sequences
@@ -19,13 +22,6 @@ from ._encoding import Direction, Encoding, Run, Runs, Source, check_direction, 
 from ._generation import special_ids
 from ._names import Names
 from ._packages import load
-
-if TYPE_CHECKING:
-    import os
-    from typing import Self
-
-    from ..tokenizer.base import BaseTokenizer
-    from ..tokenizer.batch import Batch
 
 Cut: TypeAlias = tuple[Runs, Callable[[], list[Runs]]]
 """What truncation keeps, and what makes the parts that it cuts off."""

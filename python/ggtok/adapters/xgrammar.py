@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from ..tokenizer.base import BaseTokenizer
 from ._generation import end_ids
 from ._packages import load
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from ..tokenizer.base import BaseTokenizer
 
 
 def tokenizer_info(tok: BaseTokenizer, *, stop_token_ids: int | Sequence[int] | None = None) -> Any:

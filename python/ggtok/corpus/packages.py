@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from ..errors import DependencyError
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from ..errors import DependencyError
 
 
 def import_arrow() -> Any:

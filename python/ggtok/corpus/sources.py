@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import CorpusError
 from .names import listed, nearest
 from .settings import InputFormat
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 STANDARD_INPUT = "-"
 

@@ -7,14 +7,11 @@ groups and Arrow files between record batches. What is compressed as a whole can
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import CorpusError
 from .sources import Input
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CHUNK = 1 << 22
 """Bytes that are read at once."""

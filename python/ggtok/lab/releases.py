@@ -16,16 +16,13 @@ from typing import Any
 
 from .._ggtok import Array, repaired_ids
 from ..errors import ArgumentTypeError, GgtokError
+from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.check import check as check_tokenizer
 from ..tokenizer.findings import Finding
 from ..tokenizer.keys import GGML, Type
 from ..tokenizer.seam import metadata_of, path_of
 from .convert.tensors import Tensors
 from .refusals import architecture_of, refused, tensors_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..tokenizer.base import BaseTokenizer
 
 OPENS = "opens"
 """The code of the change by which llama.cpp opens a file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 from ..errors import DownloadError, GgtokError, ModelNotFoundError
@@ -10,15 +11,10 @@ from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.base import opened as opened_file
 from ..tokenizer.check import warn
 from ..tokenizer.findings import Finding
+from ..tokenizer.metadata import Scalar
 from ..tokenizer.seam import metadata_of
 from .find import is_url, located_model
 from .model import Prompts
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ..tokenizer.metadata import Scalar
 
 Opened = TypeVar("Opened", bound=BaseTokenizer)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
-    from ..blocks import Block
-    from ..settings import Reading
-    from ..sources import Input
+from ..blocks import Block
+from ..settings import Reading
+from ..sources import Input
 
 
 def read(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:

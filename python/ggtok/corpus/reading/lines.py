@@ -6,22 +6,18 @@ belong to the first line. In JSON Lines blank lines are skipped, but counted; in
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ..._ggtok import json_lines, text_lines
 from ...errors import CorpusError
 from ..blocks import BLOCK_SIZE, ROW, BadRow, Block
 from ..names import nearest
 from ..packages import import_arrow
+from ..settings import Reading
+from ..sources import Input
 from .streams import Stream
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from ..settings import Reading
-    from ..sources import Input
 
 MOST_LINE = 1 << 30
 """Bytes of a line. A longer one is a bad row, of which no more than that is held."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from ..blocks import BLOCK_SIZE
+from collections.abc import Iterator
+from typing import Any
+
+from ..blocks import BLOCK_SIZE, Block
 from ..packages import import_arrow
+from ..settings import Reading
+from ..sources import Input
 from .columns import Batch, blocks, check, damaged, wanted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from ..blocks import Block
-    from ..settings import Reading
-    from ..sources import Input
 
 PIECE = BLOCK_SIZE // 4
 """Bytes that a batch aims at, by the mean length in its row group. Small, because documents may be far longer there."""

@@ -7,16 +7,12 @@ followed by something else is an error that says how far the input was read. It 
 from __future__ import annotations
 
 import sys
+from types import TracebackType
+from typing import Any, Self
 
 from ...errors import CorpusError
 from ..packages import import_arrow
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Any, Self
-
-    from ..sources import Input
+from ..sources import Input
 
 
 class Stream:

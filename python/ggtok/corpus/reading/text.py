@@ -6,13 +6,10 @@ from array import array
 
 from ..blocks import ROW, BadRow, Block
 from ..packages import import_arrow
+from ..settings import Reading
+from ..sources import Input
 from .lines import MARK, MOST_LINE
 from .streams import Stream
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..settings import Reading
-    from ..sources import Input
 
 
 def read_text(source: Input, first_row: int, reading: Reading) -> Block:

@@ -7,14 +7,11 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 
 from . import strip
+from .record import Record
 from .stages import idea, title_of, units
 from .terminal import fitted, padded, styled, wrapped
 from .text import headline, shortened
 from .units import Unit
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .record import Record
 
 MOST_LINES = 24
 """The lines of a stage; more of its parts are left out in the middle."""

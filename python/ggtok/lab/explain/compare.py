@@ -17,10 +17,7 @@ from .tables import Cell, Row, Section
 from .terminal import fitted, styled, wrapped
 from .text import GAP, MAX_SECTIONS, Line, lines, shortened
 from .texts import to_bytes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .trace import Trace
+from .trace import Trace
 
 LEAST_WIDTH = 50
 """Columns that each of two traces needs side by side. In less, one is below the other."""

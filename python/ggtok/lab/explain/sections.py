@@ -8,12 +8,9 @@ from typing import Any, Literal
 
 from ...trace import Bpe, HybridDna, Plamo2, Rwkv, SpecialMatch, Spm, Test, Token, Unigram, WordPiece
 from . import match_sections, merge_sections
+from .record import Record
 from .tables import Row, Section, section
 from .texts import to_bytes, to_text
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .record import Record
 
 OF_KIND: dict[type, Callable[[Any, bytes, int], Iterator[Section]]] = {
     Spm: merge_sections.spm,

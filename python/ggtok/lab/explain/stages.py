@@ -7,13 +7,10 @@ from typing import Any
 
 from ...trace import Bpe, HybridDna, Plamo2, Rwkv, Spm, Test, Unigram, WordPiece
 from . import choose_units, merge_units
+from .record import Record
 from .texts import to_bytes
 from .units import Unit, special_units, tokens_unit
 from .words import words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .record import Record
 
 OF_KIND: dict[type, Callable[[Any, bytes, int, int], Iterator[Unit]]] = {
     Spm: merge_units.spm,

@@ -23,11 +23,8 @@ from . import strip
 from .stages import idea, title_of, units
 from .terminal import fitted, padded, styled, wrapped
 from .text import LEAST_WIDTH
+from .trace import Trace
 from .units import Line, Step, Unit
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .trace import Trace
 
 HELP = (
     ("→  ←   n  p", "next step, step before"),

@@ -8,13 +8,10 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from .record import Record
 from .terminal import styled
 from .texts import to_bytes
 from .units import face
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .record import Record
 
 BAR = "│"
 SIGN = re.compile(r"⟨[0-9A-F]+⟩|.", re.DOTALL)

@@ -12,13 +12,10 @@ from rich.cells import cell_len
 
 from ...errors import GgtokError
 from ...trace import Text
+from .record import Record
 from .sections import sections
 from .tables import Cell, Column, Row, Section
 from .terminal import fitted, padded, styled, wrapped
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .record import Record
 
 T = TypeVar("T")
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from typing import Literal
 
 from ... import trace as steps
 from ..._ggtok import explain as recorded
 from ...errors import ArgumentTypeError
+from ...tokenizer.base import BaseTokenizer
+from ...tokenizer.base import Text as AnyText
 from .record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable
-
-    from ...tokenizer.base import BaseTokenizer
-    from ...tokenizer.base import Text as AnyText
 
 
 class Trace(Record):

@@ -10,14 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from ...trace import Text, Token
+from .record import Record
 from .tables import Span
 from .texts import to_bytes, to_text
 from .words import said
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ...trace import Text, Token
-    from .record import Record
 
 Said: TypeAlias = list[tuple[str, bool]]
 """Sentences in parts, each with whether it is emphasised."""

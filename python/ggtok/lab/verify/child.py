@@ -11,13 +11,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from typing import IO
 
 from . import serve
 from .serve import Answer, Query
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO
 
 LAST_WORDS = 4096
 """Bytes at the end of what a process wrote to standard error, in which the reason of its death is."""
