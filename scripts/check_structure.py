@@ -1,14 +1,20 @@
-"""Checks that imports go one way, and that no file is too long.
+"""Checks that imports go one way, that the parts use a tokenizer through its seam, and that nothing grows by accident.
 
 python scripts/check_structure.py
 
 1. Floors: a module of the core (`CORE`) or of the Python package (`PYTHON`) imports only from its floor and from those
-   before it in the list. Imports inside functions and for type checkers count too.
-2. Circles: no file of a crate or of the package reaches itself through its imports. The files in the folder of a Rust
-   file are how it is made: it depends on them, and what they import from it does not count. In Python, imports for type
-   checkers do not count, because the methods of a class call functions that take the class.
+   before it in the list. Imports inside functions and for type checkers count too. `from .. import name`, if it reaches
+   the root of the package, is an import of its `__init__`. Only `__init__` imports `_facade`.
+2. Circles: no file of a crate or of the package reaches itself through its imports, for type checkers either. The files
+   in the folder of a Rust file are how it is made: it depends on them, and what they import from it does not count.
 3. Crates depend only on those that `CRATES` gives them.
-4. A file has at most `MOST_LINES` lines, except generated ones, which say DO NOT EDIT.
+4. Seam: of `tokenizer/`, other folders import only the names that the docstring of `tokenizer/seam.py` lists, and what
+   that file defines. Every listed name is used.
+5. Private names: no folder imports a private name or module of another one, or reads a private attribute that another
+   one defines.
+6. Budgets: a part has at most the lines of code that `BUDGETS` gives it, so a part grows by a decision. Comments,
+   docstrings, blank lines, tests and generated files do not count.
+7. A file has at most `MOST_LINES` lines, except generated ones, which say DO NOT EDIT.
 
 Tests may import anything.
 """
@@ -36,14 +42,25 @@ PYTHON = (
     *("_ggtok", "tokenizer/findings", "errors", "tokenizer/arguments", "tokenizer/keys", "tokenizer/contents"),
     *("tokenizer/numbers", "tokenizer/notebook", "tokenizer/texts", "tokenizer/cuts", "tokenizer/batch"),
     *("tokenizer/chunks", "tokenizer/metadata", "tokenizer/vocab", "tokenizer/files", "tokenizer/check"),
-    *("tokenizer", "stores", "trace", "lab/explain", "lab/convert", "lab/refusals", "lab/releases", "chat", "_facade"),
-    *("corpus", "adapters", "lab/chart", "lab/diff", "lab/diagnosis", "lab", "__init__", "cli", "__main__"),
+    *("tokenizer", "stores", "trace", "lab/explain", "lab/convert", "lab/refusals", "lab/releases", "chat"),
+    *("corpus", "adapters", "lab/chart", "lab/diff", "lab/diagnosis", "lab", "_chat_calls", "_facade"),
+    *("__init__", "cli", "__main__"),
 )
 """The tokenizer, and then the parts over it: each file or folder imports from those before it. A file belongs to the
 longest of these paths."""
+BUDGETS = {
+    **{"rust/core": 15_900, "rust/chat": 8_650, "rust/train": 2_900, "rust/explain": 3_030},
+    **{"rust/python": 4_670, "rust/wasm": 1_160},
+    **{"tokenizer": 1_425, "chat": 1_012, "stores": 1_290, "corpus": 3_640, "lab": 9_490},
+    **{"adapters": 882, "cli": 2_720, "": 480},
+}
+"""Lines of code of each crate, of each folder of the Python package, and of the files beside them."""
 MOST_LINES = 600
 FOLDERS = ("rust", "python", "scripts", "tests", "benches", "docs")
 SUFFIXES = (".rs", ".py", ".js", ".css", ".html")
+
+OWN = re.compile(r"(self|cls)\.\w+$")
+"""An attribute of a method's own object."""
 
 Graph = dict[str, set[str]]
 """For each module, written as a path such as `encode/model/bpe`, the modules that it imports."""
@@ -94,30 +111,126 @@ def spread(path: str) -> Iterator[str]:
             item += character
 
 
-def python_graph(folder: Path, *, types: bool) -> Graph:
-    """The imports of a package, with those for type checkers or without. `__init__` is the module of its folder."""
-    files = {path.relative_to(folder).with_suffix("").as_posix(): path for path in folder.rglob("*.py")}
-    graph: Graph = {module: set() for module in [*files, "_ggtok"]}
-    for module, path in files.items():
-        for node in imports(ast.parse(path.read_text(encoding="utf-8")), types):
+def python_trees(folder: Path) -> dict[str, ast.Module]:
+    """The modules of a package."""
+    paths = sorted(folder.rglob("*.py"))
+    return {path.relative_to(folder).with_suffix("").as_posix(): ast.parse(path.read_bytes()) for path in paths}
+
+
+def python_imports(trees: dict[str, ast.Module], package: str) -> Iterator[tuple[str, str, str]]:
+    """Each import of a package: by which module, of which, and the name that it takes from it, if it is one.
+
+    `__init__` is the module of its folder, and of the package, whatever is imported from it.
+    """
+    modules = {*trees, "_ggtok"}
+    for module, tree in trees.items():
+        for node in (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)):
             start = node.module.split(".") if isinstance(node, ast.ImportFrom) and node.module else []
             if isinstance(node, ast.ImportFrom) and node.level:
-                start = [folder.name, *module.split("/")[: -node.level], *start]
-            for package, *place in ([*start, *alias.name.split(".")] for alias in node.names):
-                ends = range(len(place), -1, -1) if package == folder.name else ()
-                around = ("/".join([*place[:end], *last]) for end in ends for last in (["__init__"], []))
-                graph[module].add(next((to for to in around if to in graph), module))
-        graph[module].discard(module)
+                start = [package, *module.split("/")[: -node.level], *start]
+            for first, *place in ([*start, *alias.name.split(".")] for alias in node.names):
+                if first != package:
+                    continue
+                ends = range(0 if start == [package] else len(place), -1, -1)
+                around = ((end, "/".join([*place[:end], *last])) for end in ends for last in (["__init__"], []))
+                end, target = next(((end, to) for end, to in around if to in modules), (0, "__init__"))
+                yield module, target, ".".join(place[end:])
+
+
+def python_graph(trees: dict[str, ast.Module], package: str) -> Graph:
+    """The imports of a package."""
+    graph: Graph = {module: set() for module in [*trees, "_ggtok"]}
+    for module, target, _ in python_imports(trees, package):
+        graph[module] |= {target} - {module}
     return graph
 
 
-def imports(node: ast.AST, types: bool) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The import statements in a syntax tree."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import | ast.ImportFrom):
-            yield child
-        elif types or not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
-            yield from imports(child, types)
+def past_the_seam(trees: dict[str, ast.Module], package: str) -> Iterator[str]:
+    """What folders use of each other that they should not, and what the seam lists in vain."""
+    seam = trees.get("tokenizer/seam", ast.Module([], []))
+    rows = re.findall(r"^- `(\w+)`: (.*(?:\n  .*)*)", ast.get_docstring(seam) or "", re.MULTILINE)
+    listed = {(f"tokenizer/{module}", name) for module, names in rows for name in re.findall(r"`(\w+)`", names)}
+    own = {("tokenizer/seam", node.name) for node in seam.body if isinstance(node, ast.FunctionDef)}
+    used = set()
+    for module, target, name in python_imports(trees, package):
+        folders = folder_of(module), folder_of(target)
+        if folders[1] in ("", folders[0]):
+            if target == "_facade" and module != "__init__":
+                yield f"{package}/{module} imports _facade"
+            continue
+        used.add((target, name))
+        is_private = any(part[0] == "_" and part != "__init__" for part in [*target.split("/"), name] if part)
+        if is_private or (folders[1] == "tokenizer" and (target, name) not in listed | own):
+            yield f"{package}/{module} imports {name or 'all'} from {target}"
+    yield from (f"{package}/tokenizer/seam lists {name}, which is not used" for _, name in sorted(listed - used))
+
+
+def private_reads(trees: dict[str, ast.Module], package: str) -> Iterator[str]:
+    """Private attributes that other folders define. One of the tokenizer's can also be the name of a file's own."""
+    defined = {module: {*defined_attributes(tree)} for module, tree in trees.items()}
+    folders: dict[str, set[str]] = {}
+    for module, names in defined.items():
+        folders.setdefault(folder_of(module), set()).update(names)
+    for module, tree in trees.items():
+        others = {name for folder, names in folders.items() if folder != folder_of(module) for name in names}
+        others -= folders[folder_of(module)]
+        if folder_of(module) != "tokenizer":
+            others |= folders.get("tokenizer", set()) - defined[module]
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr in others
+                and ast.unparse(node.value) not in ("self", "cls")
+            ):
+                yield f"{package}/{module} reads {ast.unparse(node)}"
+
+
+def folder_of(module: str) -> str:
+    """The folder of the package that a module is in; none for the files beside them."""
+    return module.rpartition("/")[0].partition("/")[0]
+
+
+def defined_attributes(tree: ast.Module) -> Iterator[str]:
+    """The private names that classes define, and those that are assigned as attributes."""
+    for node in ast.walk(tree):
+        names = [node.attr] if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else []
+        for inner in node.body if isinstance(node, ast.ClassDef) else ():
+            names += [inner.name] if isinstance(inner, ast.FunctionDef) else []
+            names += [each.id for each in ast.walk(inner) if isinstance(each, ast.Name)] if is_assignment(inner) else []
+        yield from (name for name in names if name[0] == "_" and name[:2] != "__")
+
+
+def is_assignment(node: ast.AST) -> bool:
+    """Whether a statement gives a name a value or a type."""
+    return isinstance(node, ast.Assign | ast.AnnAssign)
+
+
+def code_lines(path: Path) -> int:
+    """The lines of a file that are code of the product."""
+    text = path.read_text(encoding="utf-8")
+    if "DO NOT EDIT" in text[:1000] or re.search(r"/tests?/|/(fuzz|benches|examples)/|/tests\.rs", path.as_posix()):
+        return 0
+    if path.suffix == ".py":
+        text = re.sub(r'^[ \t]*r?""".*?""".*?$', "", text, flags=re.MULTILINE | re.DOTALL)
+    if path.suffix == ".rs":  # inline tests stand at the end of a file
+        text = re.split(r"^#\[cfg\(test\)\]\nmod .*\{$", text, maxsplit=1, flags=re.MULTILINE)[0]
+    comment = {".py": ("#",), ".rs": ("//",)}.get(path.suffix, ("//", "/*", "*"))
+    return sum(bool(line.strip()) and not line.strip().startswith(comment) for line in text.split("\n"))
+
+
+def over_budget(root: Path) -> Iterator[str]:
+    """The parts with more lines than they may have."""
+    sizes: dict[str, int] = {}
+    for folder in ("rust", "python/ggtok"):
+        for path in (root / folder).rglob("*"):
+            if path.suffix in (".rs", ".py", ".js", ".css") and "target" not in path.parts:
+                place = folder_of(path.relative_to(root / folder).as_posix())
+                part = f"rust/{place}" if folder == "rust" else place
+                sizes[part] = sizes.get(part, 0) + code_lines(path)
+    for part, lines in sorted(sizes.items()):
+        if lines > BUDGETS.get(part, 0):
+            name = part if part.startswith("rust/") else f"python/ggtok/{part}"
+            yield f"{name} has {lines} lines of code, more than its budget of {BUDGETS.get(part, 0)}"
 
 
 def upward(graph: Graph, floors: tuple[str, ...], folder: str) -> Iterator[str]:
@@ -158,8 +271,13 @@ def problems(root: Path) -> Iterator[str]:
         graph = rust_graph(root / "rust" / crate / "src")
         yield from upward(graph, CORE, "rust/core/src") if crate == "core" else ()
         yield from circle(graph, f"rust/{crate}/src")
-    yield from upward(python_graph(root / "python/ggtok", types=True), PYTHON, "python/ggtok")
-    yield from circle(python_graph(root / "python/ggtok", types=False), "python/ggtok")
+    trees = python_trees(root / "python/ggtok")
+    graph = python_graph(trees, "ggtok")
+    yield from upward(graph, PYTHON, "python/ggtok")
+    yield from circle(graph, "python/ggtok")
+    yield from past_the_seam(trees, "ggtok")
+    yield from private_reads(trees, "ggtok")
+    yield from over_budget(root)
     for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*") if path.suffix in SUFFIXES):
         text = path.read_text(encoding="utf-8")
         if (lines := text.count("\n")) > MOST_LINES and "DO NOT EDIT" not in text[:1000]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import inspect
 import io
 import pickle
 import re
@@ -564,6 +565,21 @@ def test_import_is_light() -> None:
     code = "import sys, ggtok; print(sorted({'numpy', 'jinja2', 'gguf', 'argparse'} & sys.modules.keys()))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_opening_and_encoding_load_no_part() -> None:
+    code = "import sys, ggtok; ggtok.Tokenizer.builtin('bpe').encode('a'); print(*(name for name in sys.modules))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[1] for name in result.stdout.split() if name.startswith("ggtok.")}
+    assert loaded == {"_chat_calls", "_facade", "_ggtok", "errors", "tokenizer"}
+
+
+def test_train_and_edit_make_tokenizers(tmp_path: Path) -> None:
+    trained = ggtok.train(["low lower"] * 9, kind="bpe", vocab_size=260)
+    trained.to_gguf(tmp_path / "a.gguf")
+    edited = ggtok.edit(tmp_path / "a.gguf", tmp_path / "b.gguf", name="b")
+    assert type(trained) is type(edited) is type(ggtok.corpus.TableEncoder("bpe").tokenizer) is Tokenizer
+    assert next(iter(inspect.signature(ggtok.train).parameters)) == "texts"
 
 
 def test_everything_public_is_there() -> None:

@@ -107,7 +107,7 @@ class Diff:
         return {name: plain(getattr(self, name)) for name in sorted(self.__slots__)}
 
     def __str__(self) -> str:
-        return "\n".join([*self._verdicts(), *self._lists(NUM_SHOWN)])
+        return "\n".join([*self._verdicts(), *lists(self, NUM_SHOWN)])
 
     def _verdicts(self) -> list[str]:
         """What the comparison comes to: a sentence about the text, if there is one, and one about the vocabularies."""
@@ -116,54 +116,7 @@ class Diff:
             from .explain.verdict import verdict
 
             found.append("".join(f"`{text}`" if is_strong else text for text, is_strong in verdict(self.cuts)))
-        return [*found, self._of_vocabularies()]
-
-    def _of_vocabularies(self) -> str:
-        if not self:
-            return "No difference between the tokenizers."
-        others = [
-            name
-            for name, is_other in (
-                ("ids", self.moved),
-                ("scores", self.scores),
-                ("attributes", self.attributes),
-                ("merges", self.merges_differ),
-                ("character maps", self.charsmap),
-                ("special tokens", self.special),
-                ("settings", {**self.settings, "size": None}.keys() - {"kind", "size"}),
-            )
-            if is_other
-        ]
-        if self.added or self.removed:
-            only = f"{len(self.removed):,} only in the first, {len(self.added):,} only in the second"
-            found = f"{self.num_shared:,} tokens are in both vocabularies, {only}"
-        else:
-            found = "Both vocabularies have the same tokens"
-        if "kind" in self.settings:
-            found = "Two kinds of tokenizer, {} and {}. ".format(*self.settings["kind"]) + found
-        return f"{found}{'; other ' * bool(others)}{', '.join(others)}."
-
-    def _lists(self, most: int | None = None) -> list[str]:
-        """All differences, one on a line, with at most so many entries of each list."""
-        lines = [f"{name}: {a!r} -> {b!r}" for name, (a, b) in (*self.settings.items(), *self.special.items())]
-        for name, tokens in (("removed", self.removed), ("added", self.added)):
-            lines += _summary(f"tokens {name}", [f"{token.id} {token.text!r}" for token in tokens], most)
-        lines += _summary("tokens moved", [f"{text!r} {a} -> {b}" for text, a, b in self.moved], most)
-        lines += _summary("scores", [f"{text!r} {a} -> {b}" for text, a, b in self.scores], most)
-        flags = [f"{text!r} {_flags(a)} -> {_flags(b)}" for text, a, b in self.attributes]
-        lines += _summary("attributes", flags, most)
-        lines += _summary("merges removed", [repr(merge) for merge in self.merges_removed], most)
-        lines += _summary("merges added", [repr(merge) for merge in self.merges_added], most)
-        lines += _summary("merges moved", [f"{merge!r} {a} -> {b}" for merge, a, b in self.merges_moved], most)
-        if self.merges_differ and not (self.merges_removed or self.merges_added or self.merges_moved):
-            lines.append("merges: a rule is there more than once")
-        if self.charsmap:
-            lines.append("the character maps differ")
-        if self.first_difference:
-            index, a, b, byte, char, piece_a, piece_b = self.first_difference
-            sides = [f"{id} {piece!r}" if id is not None else "the end" for id, piece in ((a, piece_a), (b, piece_b))]
-            lines.append(f"the ids first differ at index {index}, character {char} (byte {byte}): {' -> '.join(sides)}")
-        return lines
+        return [*found, of_vocabularies(self)]
 
     def _repr_html_(self) -> str:
         from ..tokenizer.notebook import outline
@@ -321,6 +274,56 @@ def _text(text: bytes) -> str:
 
 def _flags(value: float | TokenAttribute) -> str:
     return getattr(value, "name", None) or str(int(value))
+
+
+def of_vocabularies(found: Diff) -> str:
+    """In what the vocabularies differ, in a sentence."""
+    if not found:
+        return "No difference between the tokenizers."
+    others = [
+        name
+        for name, is_other in (
+            ("ids", found.moved),
+            ("scores", found.scores),
+            ("attributes", found.attributes),
+            ("merges", found.merges_differ),
+            ("character maps", found.charsmap),
+            ("special tokens", found.special),
+            ("settings", {**found.settings, "size": None}.keys() - {"kind", "size"}),
+        )
+        if is_other
+    ]
+    if found.added or found.removed:
+        only = f"{len(found.removed):,} only in the first, {len(found.added):,} only in the second"
+        tokens = f"{found.num_shared:,} tokens are in both vocabularies, {only}"
+    else:
+        tokens = "Both vocabularies have the same tokens"
+    if "kind" in found.settings:
+        tokens = "Two kinds of tokenizer, {} and {}. ".format(*found.settings["kind"]) + tokens
+    return f"{tokens}{'; other ' * bool(others)}{', '.join(others)}."
+
+
+def lists(found: Diff, most: int | None = None) -> list[str]:
+    """All differences, one on a line, with at most so many entries of each list."""
+    lines = [f"{name}: {a!r} -> {b!r}" for name, (a, b) in (*found.settings.items(), *found.special.items())]
+    for name, tokens in (("removed", found.removed), ("added", found.added)):
+        lines += _summary(f"tokens {name}", [f"{token.id} {token.text!r}" for token in tokens], most)
+    lines += _summary("tokens moved", [f"{text!r} {a} -> {b}" for text, a, b in found.moved], most)
+    lines += _summary("scores", [f"{text!r} {a} -> {b}" for text, a, b in found.scores], most)
+    flags = [f"{text!r} {_flags(a)} -> {_flags(b)}" for text, a, b in found.attributes]
+    lines += _summary("attributes", flags, most)
+    lines += _summary("merges removed", [repr(merge) for merge in found.merges_removed], most)
+    lines += _summary("merges added", [repr(merge) for merge in found.merges_added], most)
+    lines += _summary("merges moved", [f"{merge!r} {a} -> {b}" for merge, a, b in found.merges_moved], most)
+    if found.merges_differ and not (found.merges_removed or found.merges_added or found.merges_moved):
+        lines.append("merges: a rule is there more than once")
+    if found.charsmap:
+        lines.append("the character maps differ")
+    if found.first_difference:
+        index, a, b, byte, char, piece_a, piece_b = found.first_difference
+        sides = [f"{id} {piece!r}" if id is not None else "the end" for id, piece in ((a, piece_a), (b, piece_b))]
+        lines.append(f"the ids first differ at index {index}, character {char} (byte {byte}): {' -> '.join(sides)}")
+    return lines
 
 
 def _summary(name: str, entries: list[str], most: int | None) -> list[str]:

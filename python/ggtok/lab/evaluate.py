@@ -90,21 +90,8 @@ class Evaluation(NamedTuple):
         rates = ("bytes_per_token", "tokens_per_word", "unknown_rate", "byte_fallback_rate", "vocabulary_use")
         return [score._asdict() | {name: getattr(score, name) for name in rates} for score in self.scores]
 
-    def _rows(self) -> list[list[str]]:
-        """The table of figures as texts, with its head."""
-        names = ["text", "tokenizer", "tokens", "bytes/token", "tokens/word", "unknown", "byte fallback", "used"]
-        rows = [names + ["parity"] * (self.reference is not None)]
-        before = None
-        for score in self.scores:
-            row = [score.text if score.text != before else "", score.tokenizer, f"{score.tokens:,}"]
-            row += [f"{score.bytes_per_token:.2f}", f"{score.tokens_per_word:.2f}"]
-            row += [f"{rate:.2%}" for rate in (score.unknown_rate, score.byte_fallback_rate, score.vocabulary_use)]
-            rows.append(row + ([] if score.parity is None else [f"{score.parity:.2f}"]))
-            before = score.text
-        return [row + [""] * (len(rows[0]) - len(row)) for row in rows]
-
     def __str__(self) -> str:
-        rows = self._rows()
+        rows = rows_of(self)
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join(
             "  ".join(
@@ -117,7 +104,7 @@ class Evaluation(NamedTuple):
     def _repr_html_(self) -> str:
         from ..tokenizer.notebook import table
 
-        head, *rows = self._rows()
+        head, *rows = rows_of(self)
         return table(head, rows, texts=2)
 
     def to_svg(self, path: str | os.PathLike[str]) -> None:
@@ -134,6 +121,20 @@ class Evaluation(NamedTuple):
             panels.setdefault(score.text, {})[score.tokenizer] = score.bytes_per_token
         drawn = bars("Bytes per token (longer is better)", [Panel(*item) for item in panels.items()])
         write(path, drawn.encode())
+
+
+def rows_of(evaluation: Evaluation) -> list[list[str]]:
+    """The table of figures as texts, with its head."""
+    names = ["text", "tokenizer", "tokens", "bytes/token", "tokens/word", "unknown", "byte fallback", "used"]
+    rows = [names + ["parity"] * (evaluation.reference is not None)]
+    before = None
+    for score in evaluation.scores:
+        row = [score.text if score.text != before else "", score.tokenizer, f"{score.tokens:,}"]
+        row += [f"{score.bytes_per_token:.2f}", f"{score.tokens_per_word:.2f}"]
+        row += [f"{rate:.2%}" for rate in (score.unknown_rate, score.byte_fallback_rate, score.vocabulary_use)]
+        rows.append(row + ([] if score.parity is None else [f"{score.parity:.2f}"]))
+        before = score.text
+    return [row + [""] * (len(rows[0]) - len(row)) for row in rows]
 
 
 def evaluate(

@@ -1,4 +1,22 @@
-"""What the parts use of a tokenizer besides its public calls: the functions here, and the names in this list.
+"""The seam: what the parts use of a tokenizer besides its public calls. It is the functions here and these names:
+
+- `arguments`: `file_name`, `items_of`, `mapping`, `one_of`, `without_surrogates`
+- `base`: `BaseTokenizer`, `BUILTIN`, `opened`, `READ_SIZE`, `Text`, `Texts`
+- `batch`: `Batch`
+- `check`: `check`, `CONVERT`, `NOT_IN_UTF8`, `origin_of`, `warn`
+- `chunks`: `Chunk`
+- `cuts`: `character`, `compare`, `Cuts`, `cuts_of`, `Pair`, `Span`, `stretches`
+- `files`: `check_target`, `discard`, `finish`, `lock`, `new_part`, `no_follow`, `read`, `remove_parts`, `replacing`,
+  `Target`, `write`
+- `findings`: `Finding`, `TokenizerWarning`, `warn_of`
+- `keys`: `ARRAYS`, `BYTE`, `CHAT_TEMPLATE`, `CONTROL`, `FLAGS`, `FORMATS`, `GGML`, `MODEL`, `NORMAL`, `PRE`,
+  `read_types`, `SPECIAL`, `TOKEN_TYPE_COUNT`, `Type`, `UNKNOWN`, `UNUSED`, `USER_DEFINED`
+- `metadata`: `BOM`, `MAX_BYTES`, `name_of`, `read_metadata`, `Scalar`, `scalars`, `Source`, `to_bytes`
+- `notebook`: `outline`, `table`
+- `numbers`: `at_least`, `num_threads`
+- `texts`: `either`, `is_file_name`, `Path`, `paths`, `refuse_lone`, `warn_of_name`, `watched`
+- `vocab`: `attributes`, `FLAGS_READ`, `KINDS_OF_LLAMA_CPP`, `scores`, `special_texts`, `Token`, `TokenAttribute`,
+  `Vocab`
 
 A part imports nothing else of this folder, and reads no private attribute. `scripts/check_structure.py` reads the list.
 """

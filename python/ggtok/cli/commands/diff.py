@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ... import Tokenizer
-from ...lab.diff import NUM_SHOWN, diff
+from ...lab.diff import NUM_SHOWN, diff, lists, of_vocabularies
 from ..completion import MODEL
 from ..inputs import Source
 from ..options import as_json, takes_network, takes_special
@@ -58,15 +58,15 @@ def command(
         if found.cuts is not None:
             print_verdict(out, found.cuts)
         style = "bold" if found.cuts is None else ""
-        out.print(found._of_vocabularies(), style=style, soft_wrap=not out.is_terminal)
+        out.print(of_vocabularies(found), style=style, soft_wrap=not out.is_terminal)
         if compared and found.cuts is not None:
             spans = [side.encode_with_offsets(compared, unit="byte", **special).tolist()[1] for side in (first, second)]
             print_pair(out, (a, b), compared, (spans[0], spans[1]), found.cuts, None if shows_all else MOST_LINES)
-        lists = found._lists(None if shows_all else NUM_SHOWN)
-        if lists:
+        lines = lists(found, None if shows_all else NUM_SHOWN)
+        if lines:
             out.print()
-        for line in lists:
+        for line in lines:
             print_line(printable(line))
-        if not shows_all and lists != found._lists():
+        if not shows_all and lines != lists(found):
             out.print("--all prints all of each list", style="dim")
     context.exit(int(bool(found)))

@@ -7,7 +7,7 @@ import os
 import click
 
 from ... import Tokenizer
-from ...lab.evaluate import evaluate
+from ...lab.evaluate import evaluate, rows_of
 from ..completion import MODEL
 from ..files import OUTPUT, check_output, short_names, text_path
 from ..options import BUILTIN, Model, as_json, takes_network
@@ -62,5 +62,5 @@ def command(
         for row in evaluation.to_dicts():
             print_json(**row)
     else:
-        head, *rows = evaluation._rows()
+        head, *rows = rows_of(evaluation)
         print_table(head, rows, right=range(2, len(head)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from operator import index as as_int
@@ -11,6 +12,9 @@ from typing import Any
 from ...errors import GgtokError
 from ...trace import CodePoint, Fragment, Reason, SpecialMatch, Text, Token
 from .texts import to_bytes, to_text
+
+STEPS = vars(sys.modules[Token.__module__])
+"""The classes of `ggtok.trace` by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,11 @@ import os
 from collections.abc import Iterable
 from typing import Literal
 
-from ... import trace as steps
 from ..._ggtok import explain as recorded
 from ...errors import ArgumentTypeError
 from ...tokenizer.base import BaseTokenizer
 from ...tokenizer.base import Text as AnyText
-from .record import Record
+from .record import STEPS, Record
 
 
 class Trace(Record):
@@ -105,7 +104,7 @@ class Trace(Record):
 def explain(tokenizer: BaseTokenizer, text: AnyText, add_special: bool, parse_special: bool, continues: bool) -> Trace:
     """What `Tokenizer.explain` does."""
     raw = recorded(tokenizer, text, add_special, parse_special, continues)
-    trace: Trace = raw.objects({**vars(steps), "Trace": Trace})
+    trace: Trace = raw.objects({**STEPS, "Trace": Trace})
     object.__setattr__(trace, "_raw", raw)
     object.__setattr__(trace, "_tokenizer", tokenizer)
     return trace

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ... import trace
 from ..._ggtok import explain_trie as recorded
 from ...trace import Cell, DoubleArrayTrace, InsertionStep, Text
+from .record import STEPS
 from .tables import Row, Section, byte_name, section, walked, yes
 
 OUTCOMES = {
@@ -23,7 +23,7 @@ def explain_trie(words: Iterable[Text], queries: Iterable[Text] = ()) -> tuple[D
         GgtokError: A word is empty, or there are too many of them.
     """
     made = recorded(list(words), list(queries))
-    trie: DoubleArrayTrace = made.objects(vars(trace))
+    trie: DoubleArrayTrace = made.objects(STEPS)
     return trie, made.json()
 
 
