@@ -171,8 +171,10 @@ def from_google(app: Any, what: str, name: str, obj: object, options: object, li
 def without_constructor(
     app: Any, what: str, name: str, obj: object, options: object, signature: str | None, result: str | None
 ) -> tuple[str, str] | None:
-    """Shows classes by name only, because callers rarely construct them."""
-    return ("", "") if what in ("class", "exception") and signature else None
+    """Shows classes by name only, because callers rarely construct them, and tokenizers as what people use."""
+    if what in ("class", "exception"):
+        return ("", "") if signature else None
+    return (signature or "").replace("BaseTokenizer", "Tokenizer"), (result or "").replace("BaseTokenizer", "Tokenizer")
 
 
 def without_builtins(app: Any, doctree: nodes.document) -> None:

@@ -161,7 +161,7 @@ def past_the_seam(trees: dict[str, ast.Module], package: str) -> Iterator[str]:
         used.add((target, name))
         is_private = any(part[0] == "_" and part != "__init__" for part in [*target.split("/"), name] if part)
         if is_private or (folders[1] == "tokenizer" and (target, name) not in listed | own):
-            yield f"{package}/{module} imports {name or 'all'} from {target}"
+            yield f"{package}/{module} imports {f'{name} from {target}' if name else target}"
     yield from (f"{package}/tokenizer/seam lists {name}, which is not used" for _, name in sorted(listed - used))
 
 
