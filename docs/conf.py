@@ -172,9 +172,9 @@ def without_constructor(
     app: Any, what: str, name: str, obj: object, options: object, signature: str | None, result: str | None
 ) -> tuple[str, str] | None:
     """Shows classes by name only, because callers rarely construct them, and tokenizers as what people use."""
-    if what in ("class", "exception"):
+    if not signature or what in ("class", "exception"):
         return ("", "") if signature else None
-    return (signature or "").replace("BaseTokenizer", "Tokenizer"), (result or "").replace("BaseTokenizer", "Tokenizer")
+    return re.sub(r"[\w.~]*\bBaseTokenizer", "Tokenizer", signature), result or ""
 
 
 def without_builtins(app: Any, doctree: nodes.document) -> None:
