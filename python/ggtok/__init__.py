@@ -20,23 +20,7 @@ if TYPE_CHECKING:
     from .chat import ChatEncoding as ChatEncoding
     from .chat import ChatMedia as ChatMedia
     from .chat import Turn as Turn
-    from .errors import ArgumentTypeError as ArgumentTypeError
-    from .errors import ChatRequestError as ChatRequestError
-    from .errors import ChatTemplateError as ChatTemplateError
-    from .errors import ChatTypeError as ChatTypeError
-    from .errors import ConversionError as ConversionError
-    from .errors import CorpusError as CorpusError
-    from .errors import DependencyError as DependencyError
-    from .errors import DownloadError as DownloadError
-    from .errors import GgtokError as GgtokError
-    from .errors import GGUFError as GGUFError
-    from .errors import LibraryError as LibraryError
-    from .errors import MismatchError as MismatchError
-    from .errors import ModelNotFoundError as ModelNotFoundError
-    from .errors import TokenIndexError as TokenIndexError
-    from .errors import TrainingError as TrainingError
-    from .errors import UnsupportedError as UnsupportedError
-    from .errors import VocabularyError as VocabularyError
+    from .errors import *  # noqa: F403
     from .lab.diagnosis import check_file as check_file
     from .lab.diff import Diff as Diff
     from .lab.diff import diff as diff
@@ -55,7 +39,6 @@ if TYPE_CHECKING:
     from .tokenizer.batch import Batch as Batch
     from .tokenizer.chunks import Chunk as Chunk
     from .tokenizer.findings import Finding as Finding
-    from .tokenizer.findings import TokenizerWarning as TokenizerWarning
     from .tokenizer.vocab import Token as Token
     from .tokenizer.vocab import TokenAttribute as TokenAttribute
     from .tokenizer.vocab import Vocab as Vocab

@@ -7,15 +7,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import chonkie as chonkie
-    from . import langchain as langchain
-    from . import llama_cpp as llama_cpp
-    from . import llama_index as llama_index
-    from . import llguidance as llguidance
-    from . import outlines as outlines
-    from . import tokenizers as tokenizers
-    from . import vllm as vllm
-    from . import xgrammar as xgrammar
+    from . import chonkie, langchain, llama_cpp, llama_index, llguidance, outlines, tokenizers, vllm, xgrammar
 
 __all__ = [
     "chonkie",
