@@ -73,7 +73,9 @@ def import_annotated() -> Any:
 
 
 sys.path.insert(0, str(ROOT / "scripts"))
-GENERATORS = [importlib.import_module(f"generate_{name}") for name in ("cli", "releases", "supported", "trace")]
+GENERATORS = [
+    importlib.import_module(f"generate_{name}") for name in ("cli", "lists", "releases", "supported", "trace")
+]
 GENERATED = {page: text for generator in GENERATORS for page, text in generator.pages().items()}
 """What takes the place of the paragraph marked `<!-- generated -->`. Made before the stub is imported."""
 DRAWN = {f"how/{path.stem}" for path in (DOCS / "how").glob("*.md")} - {"how/index"}

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import VOCABULARIES
-from ggtok.stores import ollama, ramalama
+from ggtok.stores import ollama, tools
 
 VARIABLES = (
     *("OLLAMA_MODELS", "LLAMA_CACHE", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "HF_TOKEN", "HF_ENDPOINT"),
@@ -31,7 +31,7 @@ def isolated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(folder))
     monkeypatch.setattr(ollama, "SERVICE", folder / "service")
-    monkeypatch.setattr(ramalama, "ROOT", folder / "root")
+    monkeypatch.setattr(tools.RamaLama, "ROOT", folder / "root")
     return folder
 
 

@@ -18,7 +18,8 @@ import pytest
 from conftest import VOCABULARIES
 from ggtok import GgtokError, GGUFError, ModelNotFoundError, Tokenizer, TokenizerWarning
 from ggtok.stores import docker, ollama, quantization
-from ggtok.stores.find import STORES, all_models, names_from
+from ggtok.stores.find import names_from, stores
+from ggtok.stores.tools import STORES
 from hypothesis import given
 from hypothesis import strategies as st
 from store_trees import COMMIT, OLDER, Home, isolated, vocabulary
@@ -35,7 +36,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 def names() -> dict[str, str]:
     """All models: the file of each, or what its problem is."""
-    return {model.name: model.path or model.problem for model in all_models()}
+    return {model.name: model.path or model.problem for each in stores() for model in each.models()}
 
 
 def problem(name: str) -> str:

@@ -13,7 +13,8 @@ import ggtok
 import pytest
 from damage import DAMAGE, cases, damaged
 from ggtok import GgtokError, Tokenizer
-from ggtok.stores import find, web
+from ggtok.stores import find, tools, web
+from ggtok.stores.model import Model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store_trees import Home, isolated, vocabulary
@@ -37,13 +38,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return home
 
 
+def models() -> list[Model]:
+    return [model for each in find.stores() for model in each.models()]
+
+
 def use() -> None:
     """Everything that reads a store."""
-    for model in find.all_models():
+    for model in models():
         assert model.path or model.problem
         with contextlib.suppress(GgtokError):
             Tokenizer.from_model(model.name)
-    for prefix in find.STORES:
+    for prefix in tools.STORES:
         with contextlib.suppress(GgtokError):
             ggtok.find(f"{prefix}:m")
 
@@ -83,7 +88,7 @@ def test_what_is_not_a_file_is_not_waited_for(home: Home) -> None:
             os.mkfifo(path)
     (home.folder / ".lmstudio-home-pointer").symlink_to("/dev/zero")
     use()
-    assert [model for model in find.all_models() if model.path] == []
+    assert [model for model in models() if model.path] == []
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import ggtok
 import pytest
 from ggtok import DownloadError, ModelNotFoundError, Tokenizer
-from ggtok.stores import hub, jan, remote, web
+from ggtok.stores import hub, remote, tools, web
 from store_trees import Home, vocabulary
 from test_cli import call
 from web_server import BIG, BPE, Handler, Web, failure, served
@@ -368,9 +368,9 @@ def test_links_are_read_in_linear_time() -> None:
     ):
         assert not any(web.NEXT.search(link[2]) for link in web.LINK.finditer(text))
     for text in ("model_path:" + " " * 4_000_000 + "x", "model_path: " + " #" * 2_000_000, "model_path: x\n" * 300_000):
-        jan._model_path(text)
+        tools.model_path(text)
     for text in ("model_path: x\n" + (" " * 1000 + "\n") * 4000, "model_path: >\n" + " a\n" * 1_000_000):
-        jan._model_path(text)
+        tools.model_path(text)
 
 
 @pytest.mark.parametrize(
@@ -388,4 +388,4 @@ def test_links_are_read_in_linear_time() -> None:
     ],
 )
 def test_paths_of_jan(text: str, path: str) -> None:
-    assert jan._model_path(text) == path
+    assert tools.model_path(text) == path

@@ -49,9 +49,9 @@ class Tokenizer(ChatTokenizer):
         """Opens the tokenizer of a model where other tools keep it, or at a URL. docs/open.md has all names.
 
         Args:
-            name: A path, which wins if it exists; `ollama:llama3.2`, `hf:owner/repo`, `hf:owner/repo:Q4_K_M`,
-                `lmstudio:...`, `docker:...`, `ramalama:...`, `jan:...` or `gpt4all:...`; or a URL, `https://...`, of
-                which only the beginning is read, up to the end of the metadata.
+            name: A path, which wins if it exists; a name with the prefix of a store, such as `ollama:llama3.2`,
+                `hf:owner/repo` or `hf:owner/repo:Q4_K_M`; or a URL, `https://...`, of which only the beginning is read,
+                up to the end of the metadata.
             overrides: As in `from_gguf`.
             offline: Whether the network is forbidden. Default: a URL is read, and `hf:` looks in the caches of this
                 machine only. With `False`, `hf:` also reads what is in no cache. `GGTOK_OFFLINE=1` forbids it always.

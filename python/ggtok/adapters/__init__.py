@@ -4,22 +4,13 @@ A module imports its library when it is used, not before.
 """
 
 from importlib import import_module
+from pkgutil import iter_modules
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # type checkers do not look into the folder
     from . import chonkie, langchain, llama_cpp, llama_index, llguidance, outlines, tokenizers, vllm, xgrammar
 
-__all__ = [
-    "chonkie",
-    "langchain",
-    "llama_cpp",
-    "llama_index",
-    "llguidance",
-    "outlines",
-    "tokenizers",
-    "vllm",
-    "xgrammar",
-]
+__all__ = sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
 
 
 def __getattr__(name: str) -> object:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ..chat.conversation import Message, Tool
     from ..tokenizer.base import BaseTokenizer
 
+__all__ = ["Tokenizer", "register"]
+
 MODE = "ggtok"
 """The name of the mode: `--tokenizer-mode ggtok`."""
 

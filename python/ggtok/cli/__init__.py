@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 
 import click
 
+from .._plugins import added
 from ..errors import GgtokError
 from .output import explained, flush, give_up_output, is_of_output, printable, shown_warnings, to_stderr
 
@@ -41,29 +44,41 @@ ELSEWHERE = {
 
 
 class Commands(click.Group):
-    """The commands, each imported when it is needed: `command` in `commands/NAME.py`."""
+    """The commands, each imported when it is needed: `command` in `commands/NAME.py`, or of another distribution."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS, *added("ggtok.commands", COMMANDS)]
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of a name; of another tool's name, or a misspelt one, an error that names ours."""
         name = arguments[0]
-        if name in COMMANDS or name.startswith("-"):
+        if name in COMMANDS or name.startswith("-") or self.get_command(context, name):
             return super().resolve_command(context, arguments)
         from difflib import get_close_matches
 
-        meant = ELSEWHERE.get(name.removeprefix("llama-")) or next(iter(get_close_matches(name, COMMANDS, 1)), None)
-        hint = f"did you mean ggtok {meant}?" if meant else f"the commands are {', '.join(COMMANDS)}"
+        known = self.list_commands(context)
+        meant = ELSEWHERE.get(name.removeprefix("llama-")) or next(iter(get_close_matches(name, known, 1)), None)
+        hint = f"did you mean ggtok {meant}?" if meant else f"the commands are {', '.join(known)}"
         raise click.ClickException(f"there is no command {printable(name)!r}: {hint}")
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f".commands.{name}", __name__).command
-        return command
+        if name in COMMANDS:
+            command: click.Command = import_module(f".commands.{name}", __name__).command
+            return command
+        return _added_command(name)
+
+
+@cache
+def _added_command(name: str) -> click.Command | None:
+    if plugin := added("ggtok.commands", COMMANDS).get(name):
+        with plugin:
+            command = plugin.load()
+            if not isinstance(command, click.Command):
+                raise TypeError(f"{plugin.value} is a {type(command).__name__}, not a click.Command")
+            return command
+    return None
 
 
 def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -90,6 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from .completion import Bash
 
         add_completion_class(Bash)
+        warnings.simplefilter("ignore")  # a shell would show them between the words
         group.main(prog_name="ggtok")  # answers the shell and exits
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - messages go nowhere, and no file takes its number

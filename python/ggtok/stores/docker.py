@@ -14,7 +14,6 @@ from typing import Any
 
 from .model import DIGEST, Model, companion, dicts, from_environment, home, is_gguf, is_model, read_json, text_of
 
-PREFIX = "docker"
 TITLE = "Docker Model Runner"
 
 HUBS = ("docker.io/", "index.docker.io/", "registry-1.docker.io/")
@@ -25,29 +24,23 @@ FILE = ("org.cncf.model.filepath", "org.opencontainers.image.title")
 
 
 def places() -> list[Path]:
-    """The folder of the store."""
+    """`MODELS_PATH` or `~/.docker/models`."""
     return [from_environment("MODELS_PATH") or home() / ".docker/models"]
 
 
 def models() -> Iterator[Model]:
-    """All models of all places: each tag, and models without a tag by their digest."""
+    """`smollm2`, `ai/smollm2:135M-Q4_0`: as `docker model list` shows them; a model without a tag by its digest."""
     for place in places():
-        for entry in _entries(place):
-            digest = text_of(entry.get("id"))
-            tags = entry.get("tags")
-            written = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-            for name in sorted(map(shown, written)) or [digest]:
+        for digest, tags in _entries(place):
+            for name in sorted(map(shown, tags)) or [digest]:
                 yield _model(place, name, digest)
 
 
 def find(name: str) -> Model | None:
     """The model of a tag, or of a digest."""
     for place in places():
-        for entry in _entries(place):
-            tags = entry.get("tags")
-            known = [full(tag) for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-            digest = text_of(entry.get("id"))
-            if digest and (full(name) in known or name == digest):
+        for digest, tags in _entries(place):
+            if digest and (full(name) in map(full, tags) or name == digest):
                 return _model(place, name, digest)
     return None
 
@@ -68,32 +61,30 @@ def shown(tag: str) -> str:
     return full(tag).removeprefix("ai/").removesuffix(":latest")
 
 
-def _entries(place: Path) -> list[dict[str, Any]]:
-    index = read_json(place / "models.json")
-    return dicts(index.get("models")) if isinstance(index, dict) else []
+def _entries(place: Path) -> Iterator[tuple[str, list[str]]]:
+    """The digest of each model, and its tags."""
+    index = read_json(place / "models.json") or {}
+    for entry in dicts(index.get("models")):
+        tags = entry.get("tags")
+        yield text_of(entry.get("id")), list(filter(None, map(text_of, tags if isinstance(tags, list) else ())))
 
 
 def _model(place: Path, name: str, digest: str) -> Model:
-    path, problem = _file(place, digest)
-    return Model(f"{PREFIX}:{name}", path, problem)
-
-
-def _file(place: Path, digest: str) -> tuple[str, str]:
-    """The GGUF file of a model, or why there is none."""
+    """The model of a digest, or why it has no file."""
     path = _blob(place, "manifests", digest)
     manifest = read_json(path) if path else None
-    if not isinstance(manifest, dict):
-        return "", "its manifest cannot be read"
+    if manifest is None:
+        return Model(name, "", "its manifest cannot be read")
     layers = [(layer, _file_name(layer)) for layer in dicts(manifest.get("layers"))]
-    weights = [(layer, name) for layer, name in layers if _is_gguf(layer, name)]
+    weights = [(layer, file) for layer, file in layers if _is_gguf(layer, file)]
     if not weights:
         types = sorted({text_of(layer.get("mediaType")) for layer, _ in layers})
-        return "", f"it has no GGUF file, but {', '.join(types) or 'no files at all'}"
-    layer = next((layer for layer, name in weights if is_model(name)), weights[0][0])  # part 1 of a split file
+        return Model(name, "", f"it has no GGUF file, but {', '.join(types) or 'no files at all'}")
+    layer = next((layer for layer, file in weights if is_model(file)), weights[0][0])  # part 1 of a split file
     blob = _blob(place, "blobs", text_of(layer.get("digest")))
     if blob is None:
-        return "", "its manifest names no blob"
-    return (str(blob), "") if os.path.isfile(blob) else ("", f"its blob is missing: {blob}")
+        return Model(name, "", "its manifest names no blob")
+    return Model(name, str(blob)) if os.path.isfile(blob) else Model(name, "", f"its blob is missing: {blob}")
 
 
 def _file_name(layer: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """From a name to a file: a path wins, then a prefix names the store.
 
-No store is asked before its prefix is seen, and nothing is read from the network here.
+No store is imported before its prefix is seen, and nothing is read from the network here.
 """
 
 from __future__ import annotations
@@ -8,25 +8,18 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
-from importlib import import_module
+import reprlib
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, NamedTuple
 
+from .._plugins import NAME, Plugin, added
 from ..errors import ArgumentTypeError, ModelNotFoundError
 from .model import Model, first_part
+from .tools import STORES
 
-STORES = {
-    "ollama": "ollama",
-    "hf": "huggingface",
-    "lmstudio": "lmstudio",
-    "docker": "docker",
-    "ramalama": "ramalama",
-    "jan": "jan",
-    "gpt4all": "gpt4all",
-}
-"""The module of each prefix."""
-
+GROUP = "ggtok.stores"
 URLS = ("https://", "http://")
 
 HUB = re.compile(r"\w[\w.-]*/[\w.-]+(?<!\.gguf)(:[\w.-]+)?", re.ASCII)
@@ -38,29 +31,82 @@ MAX_COMPARED = 1000
 """Characters of a name for which similar ones are looked for: to compare takes time."""
 
 
-class Store(Protocol):
-    """What the module of a store has."""
+class Store(NamedTuple):
+    """A store behind its prefix: one of `tools.py`, or of another distribution. If it fails or returns nonsense, a
+    warning names the distribution."""
 
-    PREFIX: str
-    TITLE: str
+    plugin: Plugin
+    tool: Any
+    title: str
 
-    def places(self) -> list[Path]: ...
-    def models(self) -> Iterator[Model]: ...
-    def find(self, name: str, /) -> Model | None: ...
+    def places(self) -> list[Path]:
+        """The folders in which models are looked for."""
+        found: list[Path] = []
+        with self.plugin:
+            found.extend(map(Path, self.tool.places()))
+        return found
+
+    def models(self) -> list[Model]:
+        """All models, in the order of their names."""
+        found: list[Model] = []
+        with self.plugin:
+            found.extend(map(self._model, self.tool.models()))
+        return sorted(found)
+
+    def find(self, name: str) -> Model | None:
+        """The model of a name without the prefix."""
+        with self.plugin:
+            if hasattr(self.tool, "find"):
+                found = self.tool.find(name)
+                return None if found is None else self._model(found)
+        wanted = f"{self.plugin.name}:{name}".lower()
+        return next((model for model in self.models() if model.name.lower() == wanted), None)
+
+    def _model(self, row: object) -> Model:
+        """A model with the prefix before its name. It comes as a `Model`, `(name, path)`, or `(name, "", why)`."""
+        match row:
+            case Model():
+                model = row
+            case [str(name), str() | os.PathLike() as path] if path:
+                model = Model(name, os.fsdecode(path))
+            case [str(name), "", str(problem)] if problem:
+                model = Model(name, "", problem)
+            case _:
+                raise TypeError(f"a model is a tuple of its name and its path, not {reprlib.repr(row)}")
+        return model._replace(name=f"{self.plugin.name}:{model.name}")
 
 
-def store(prefix: str) -> Store:
-    """The store of a prefix."""
-    return cast(Store, import_module(f".{STORES[prefix]}", __package__))
+@cache
+def store(prefix: str) -> Store | None:
+    """The store of a prefix; `None` if there is none that works."""
+    if prefix in STORES:
+        plugin = Plugin("ggtok", GROUP, prefix, STORES[prefix])
+    elif NAME.fullmatch(prefix) and prefix in (others := added(GROUP, tuple(STORES))):
+        plugin = others[prefix]
+    else:
+        return None
+    with plugin:
+        tool = plugin.load()
+        tool = tool() if isinstance(tool, type) else tool
+        if not (callable(tool.places) and callable(tool.models)):
+            raise TypeError("places and models must be functions")
+        return Store(plugin, tool, str(getattr(tool, "TITLE", prefix)))
+    return None
+
+
+def stores(prefixes: Iterable[str] | None = None) -> list[Store]:
+    """The stores of some prefixes, or all: ours and then those of other distributions."""
+    names = [*STORES, *added(GROUP, tuple(STORES))] if prefixes is None else prefixes
+    return [found for prefix in names if (found := store(prefix))]
 
 
 def find(name: str | os.PathLike[str]) -> Path:
     """The GGUF file of a model on this machine. Never uses the network.
 
     Args:
-        name: A path, or a name with a prefix: `ollama:`, `hf:`, `lmstudio:`, `docker:`, `ramalama:`, `jan:` or
-            `gpt4all:`. Of a split file, any part leads to the first one, which has the metadata. docs/open.md lists
-            the forms of names and the folders that are searched.
+        name: A path, or a name with the prefix of a store, such as `ollama:llama3.2` or `hf:owner/repo`. Of a split
+            file, any part leads to the first one, which has the metadata. docs/open.md lists the stores, the forms of
+            names and the folders that are searched.
 
     Raises:
         ModelNotFoundError: There is no such model, or it has no GGUF file, or there is no file at the path; `nearest`
@@ -91,65 +137,56 @@ def located_model(name: str | os.PathLike[str]) -> Model:
     path = os.fsdecode(name)
     if os.path.exists(path):
         return Model("", first_part(path))
-    prefix, colon, rest = path.partition(":")
-    prefix = prefix.lower()
     if is_url(path):
         raise ModelNotFoundError(f"{path!r} is a URL, and no file on this machine", name=path)
-    if colon and prefix in STORES:
-        model = store(prefix).find(rest)
+    prefix, colon, rest = path.partition(":")
+    if colon and (found := store(prefix.lower())):
+        model = found.find(rest)
         if model is None:
-            raise unknown(path, [prefix])
+            raise unknown(path, rest, [found])
         if model.problem:
             raise ModelNotFoundError(f"{path!r} cannot be opened: {model.problem}", name=path)
         return model._replace(path=first_part(model.path))
     if any(separator in path for separator in (os.sep, os.altsep or os.sep)) or path.lower().endswith(".gguf"):
         hint = f"; a repository on Hugging Face is named hf:{path}" if HUB.fullmatch(path) else ""
         raise ModelNotFoundError(f"{path}: {os.strerror(errno.ENOENT)}{hint}", name=path)
-    raise unknown(path, STORES)
-
-
-def all_models(prefixes: Iterable[str] = STORES) -> Iterator[Model]:
-    """All models of the stores, in the order of the stores and then of names."""
-    for prefix in prefixes:
-        yield from sorted(store(prefix).models())
+    raise unknown(path, path, stores())
 
 
 def names_from(start: str) -> list[str]:
     """The names of models that begin like this and can be opened. Only stores whose names can fit are read."""
     prefix, colon, _ = start.partition(":")
-    prefixes = [each for each in STORES if (each == prefix.lower() if colon else each.startswith(prefix.lower()))]
-    found = (model for model in all_models(prefixes) if not model.problem)
+    prefix = prefix.lower()
+    fitting = stores([prefix]) if colon else [each for each in stores() if each.plugin.name.startswith(prefix)]
+    found = (model for each in fitting for model in each.models() if not model.problem)
     return [model.name for model in found if model.name.startswith(start)]
 
 
-def unknown(name: str, prefixes: Iterable[str]) -> ModelNotFoundError:
-    """The error for a name that some stores do not have: the nearest names that they do, and where was looked."""
-    stores = [store(prefix) for prefix in prefixes]
-    known = [model.name for prefix in prefixes for model in store(prefix).models()]
-    places = [place for each in stores for place in each.places()]
-    near = nearest(name, known)
-    if len(stores) == 1:
-        problem = f"{stores[0].TITLE} has no model {name!r}"
-        looked = ", ".join(f"{place}{_state(place)}" for place in places)
-        advice = f"looked in {looked}"
+def unknown(name: str, bare: str, looked: Sequence[Store]) -> ModelNotFoundError:
+    """The error for a name that some stores do not have: the nearest names that they do, and where was looked. `bare`
+    is the name without the prefix of the store."""
+    near = nearest(bare, [model.name for each in looked for model in each.models()])
+    places = [place for each in looked for place in each.places()]
+    if len(looked) == 1:
+        problem = f"{looked[0].title} has no model {name!r}"
+        advice = f"looked in {', '.join(f'{place}{_state(place)}' for place in places)}"
     else:
         problem = f"there is no file {name!r}, and the name of a model starts with its store"
-        advice = f"{', '.join(f'{prefix}:' for prefix in STORES)}; ggtok models lists all models"
+        advice = f"{', '.join(f'{each.plugin.name}:' for each in looked)}; ggtok models lists all models"
     meant = f"; did you mean {' or '.join(near)}?" if near else ""
     return ModelNotFoundError(f"{problem}{meant} ({advice})", name=name, nearest=near, places=tuple(map(str, places)))
 
 
-def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
+def nearest(bare: str, known: Iterable[str]) -> tuple[str, ...]:
     """The known names that a name was probably meant to be: those that contain it, and those written similarly."""
     from difflib import get_close_matches
 
-    name = name[:MAX_COMPARED]
-    unique = {other.lower(): other for other in known}
-    bare = name.lower().partition(":")[2] if name.partition(":")[0].lower() in STORES else name.lower()
-    inside = [other for other in unique if bare and bare in other.partition(":")[2]]
-    by_end = {other.partition(":")[2]: other for other in unique}
+    bare = bare[:MAX_COMPARED].lower()
+    ends = {name: name.partition(":")[2].lower() for name in known}
+    inside = [name for name, end in ends.items() if bare and bare in end]
+    by_end = {end: name for name, end in ends.items()}
     close = [by_end[end] for end in get_close_matches(bare, by_end, NUM_NEAREST)]
-    return tuple(unique[other] for other in list(dict.fromkeys([*inside, *close]))[:NUM_NEAREST])
+    return tuple(dict.fromkeys([*inside, *close]))[:NUM_NEAREST]
 
 
 def _state(place: Path) -> str:

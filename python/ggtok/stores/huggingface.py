@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from . import llamacpp, quantization
-from .model import Model, companion, entries, files_below, folders, from_environment, home, is_gguf, read_text
+from .model import Model, entries, files_below, folders, from_environment, home, is_gguf, model_at, read_text
 
-PREFIX = "hf"
 TITLE = "the Hugging Face cache"
 
 REPOSITORY = re.compile(r"[A-Za-z0-9_]+(?:[.-]+[A-Za-z0-9_]+)*")
@@ -26,7 +25,9 @@ COMMIT = re.compile(r"[0-9a-fA-F]{40}")
 
 
 def places() -> list[Path]:
-    """llama.cpp's cache, if it has another one, huggingface_hub's, and llama.cpp's older one."""
+    """`LLAMA_CACHE`, and one of `HF_HUB_CACHE`, `HUGGINGFACE_HUB_CACHE`, `HF_HOME/hub`,
+    `XDG_CACHE_HOME/huggingface/hub`, `~/.cache/huggingface/hub`; then llama.cpp's cache of 2025 and before,
+    `~/.cache/llama.cpp`."""
     for variable, below in (
         ("HF_HUB_CACHE", ""),
         ("HUGGINGFACE_HUB_CACHE", ""),
@@ -57,7 +58,8 @@ def parse(name: str) -> tuple[str, str, str] | None:
 
 
 def models() -> Iterator[Model]:
-    """All models of all places."""
+    """`owner/repo`, `owner/repo:Q4_K_M`, `owner/repo/file.gguf`: downloaded by llama.cpp or huggingface_hub. As in
+    llama.cpp, no tag means Q4_K_M, then Q8_0, then the first file."""
     seen = set()
     for place in places():
         for folder in folders(place):
@@ -67,12 +69,12 @@ def models() -> Iterator[Model]:
                 for file, name in quantization.names(repository, list(files)).items():
                     if name not in seen:
                         seen.add(name)
-                        yield _model(name, files[file])
+                        yield model_at(name, files[file])
     for repository in llamacpp.repositories():
         files = llamacpp.files(repository)
         for file, name in quantization.names(repository, list(files)).items():
             if name not in seen:
-                yield _model(name, files[file])
+                yield model_at(name, files[file])
 
 
 def find(name: str) -> Model | None:
@@ -88,10 +90,10 @@ def find(name: str) -> Model | None:
                 files = _files(Path(entry.path))
                 file = quantization.named(list(files), rest, tag)
                 if file is not None:
-                    return _model(name, files[file])
+                    return model_at(name, files[file])
     files = llamacpp.files(repository)
     file = quantization.named(list(files), rest.replace("/", "_"), tag)
-    return None if file is None else _model(name, files[file])
+    return None if file is None else model_at(name, files[file])
 
 
 def _files(repository: Path) -> dict[str, Path]:
@@ -121,10 +123,3 @@ def _snapshots(repository: Path) -> list[Path]:
             return True, 0.0
 
     return sorted(folders(root), key=order)
-
-
-def _model(name: str, path: Path) -> Model:
-    if os.path.isfile(path):
-        kind = companion(path.name)
-        return Model(f"{PREFIX}:{name}", "", f"it is {kind}") if kind else Model(f"{PREFIX}:{name}", str(path))
-    return Model(f"{PREFIX}:{name}", "", f"its file is missing: {path} is a link that leads nowhere")

@@ -6,35 +6,33 @@ is `~/.cache/lm-studio`, if it exists, or `~/.lmstudio`. `downloadsFolder` in `s
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from . import quantization
-from .model import Model, companion, files_below, folders, home, is_gguf, read_json, read_text, text_of
+from .model import Model, files_below, folders, home, is_gguf, model_at, read_json, read_text, text_of
 
-PREFIX = "lmstudio"
 TITLE = "LM Studio"
 
 
 def places() -> list[Path]:
-    """The folder with the models."""
+    """`downloadsFolder` of its settings, or `models` in the folder that `~/.lmstudio-home-pointer` names,
+    `~/.cache/lm-studio` or `~/.lmstudio`."""
     pointed = (read_text(home() / ".lmstudio-home-pointer") or "").strip()
     cache = home() / ".cache/lm-studio"
     folder = Path(pointed) if pointed else cache if cache.is_dir() else home() / ".lmstudio"
-    settings = read_json(folder / "settings.json")
-    downloads = text_of(settings.get("downloadsFolder")) if isinstance(settings, dict) else ""
+    downloads = text_of((read_json(folder / "settings.json") or {}).get("downloadsFolder"))
     return [Path(downloads) if downloads else folder / "models"]
 
 
 def models() -> Iterator[Model]:
-    """All models of all places."""
+    """`publisher/model`, `publisher/model:TAG`, `publisher/model/file.gguf`: with tags as in the Hugging Face cache."""
     for place in places():
         for publisher in folders(place):
             for model in folders(publisher):
                 files = _files(model)
                 for file, name in quantization.names(f"{publisher.name}/{model.name}", files).items():
-                    yield _model(name, model / file)
+                    yield model_at(name, model / file)
 
 
 def find(name: str) -> Model | None:
@@ -51,17 +49,9 @@ def find(name: str) -> Model | None:
                     if inner.name.lower() == model.lower():
                         found = quantization.named(_files(inner), file, tag)
                         if found is not None:
-                            return _model(name, inner / found)
+                            return model_at(name, inner / found)
     return None
 
 
 def _files(model: Path) -> list[str]:
     return [file for file in files_below(model) if is_gguf(file)]
-
-
-def _model(name: str, path: Path) -> Model:
-    kind = companion(path.name)
-    if kind:
-        return Model(f"{PREFIX}:{name}", "", f"it is {kind}")
-    missing = "" if os.path.isfile(path) else f"its file is missing: {path} is a link that leads nowhere"
-    return Model(f"{PREFIX}:{name}", "" if missing else str(path), missing)

@@ -47,12 +47,21 @@ class Model(NamedTuple):
     """A model in a store."""
 
     name: str
-    """What `Tokenizer.from_model` takes, such as `ollama:llama3.2`."""
+    """What `Tokenizer.from_model` takes, such as `ollama:llama3.2`. A store itself leaves out its prefix."""
     path: str
     """The GGUF file; empty if there is none."""
     problem: str = ""
     """Why there is no file to open; empty if there is one."""
     prompts: Prompts = Prompts()
+
+
+def model_at(name: str, path: Path) -> Model:
+    """The model of a file, if that is there and is not a companion of models."""
+    if kind := companion(path.name):
+        return Model(name, "", f"it is {kind}")
+    if os.path.isfile(path):
+        return Model(name, str(path))
+    return Model(name, "", f"its file is missing: {path}" + " is a link that leads nowhere" * os.path.islink(path))
 
 
 def home() -> Path:
@@ -72,15 +81,16 @@ def data_home() -> Path:
     return from_environment("XDG_DATA_HOME") or home() / ".local/share"
 
 
-def read_json(path: Path) -> Any:
-    """What a small JSON file says; `None` if it cannot be read."""
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a small JSON file; `None` if it cannot be read, or has something else."""
     import json
 
     text = read_text(path)
     try:
-        return None if text is None else json.loads(text)
+        value = None if text is None else json.loads(text)
     except (ValueError, RecursionError):
         return None
+    return value if isinstance(value, dict) else None
 
 
 def read_text(path: Path) -> str | None:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from .model import DIGEST, Model, Prompts, dicts, folders, from_environment, home, read_json, read_text, text_of
 
-PREFIX = "ollama"
 TITLE = "Ollama"
 
 SERVICE = Path("/usr/share/ollama/.ollama/models")
@@ -78,13 +77,13 @@ class Reference(NamedTuple):
 
 
 def places() -> list[Path]:
-    """The folders in which Ollama keeps models: the one of `OLLAMA_MODELS`, or the user's and the service's."""
+    """`OLLAMA_MODELS`; otherwise `~/.ollama/models` and the service's `/usr/share/ollama/.ollama/models`."""
     set_by_user = from_environment("OLLAMA_MODELS")
     return [set_by_user] if set_by_user else [home() / ".ollama/models", SERVICE]
 
 
 def models() -> Iterator[Model]:
-    """All models of all places."""
+    """`llama3.2`, `llama3.2:1b`, `user/model`, `hf.co/owner/repo:Q4_K_M`: as `ollama list` shows them."""
     seen = set()
     for place in places():
         for reference, manifest in _manifests(place):
@@ -130,12 +129,12 @@ def _files(folder: Path) -> list[str]:
 
 
 def _model(place: Path, reference: Reference, manifest: Path) -> Model:
-    return Model(f"{PREFIX}:{reference}", *_found(place, read_json(manifest)))
+    return Model(str(reference), *_found(place, read_json(manifest)))
 
 
-def _found(place: Path, manifest: object) -> Found:
+def _found(place: Path, manifest: dict[str, Any] | None) -> Found:
     """The GGUF file of a manifest, or why there is none."""
-    if not isinstance(manifest, dict):
+    if manifest is None:
         return Found(problem="its manifest cannot be read")
     if children := dicts(manifest.get("manifests")):
         return _found_in_list(place, children)
@@ -176,8 +175,7 @@ def _config(place: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     """What the configuration of a manifest says; nothing if it cannot be read."""
     config = manifest.get("config")
     blob = _blob(place, config) if isinstance(config, dict) else None
-    says = read_json(blob) if blob else None
-    return says if isinstance(says, dict) else {}
+    return (read_json(blob) if blob else None) or {}
 
 
 def _prompts(place: Path, config: dict[str, Any], layers: list[dict[str, Any]]) -> Prompts:

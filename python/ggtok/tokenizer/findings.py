@@ -47,6 +47,7 @@ class Finding(NamedTuple):
 
 class TokenizerWarning(UserWarning):
     """A warning when a file is opened: its tokenizer gives ids that the model was not trained with, or calls fail.
+    Also if a store or a command of another distribution is broken.
 
     `finding` is the `Finding`, as `Tokenizer.check` returns it.
     """

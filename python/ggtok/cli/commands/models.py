@@ -13,7 +13,7 @@ import click
 
 from ... import Tokenizer
 from ...errors import GgtokError
-from ...stores.find import STORES, all_models, store
+from ...stores import find
 from ...stores.model import Model
 from ...tokenizer.findings import Finding, TokenizerWarning
 from ...tokenizer.numbers import num_threads
@@ -22,19 +22,34 @@ from ..output import explained, lossless, print_json, printable, to_stderr
 from ..table import print_table
 
 
-@click.command(short_help="List the models on this machine.")
-@click.argument("stores", nargs=-1, type=click.Choice(tuple(STORES)), metavar="[STORE]...")
+class Stores(click.Command):
+    """A command whose help ends with the stores, which other distributions add to."""
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Stores"):
+            formatter.write_dl([(each.plugin.name, each.title) for each in find.stores()])
+
+
+def _completed(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
+    return [each.plugin.name for each in find.stores() if each.plugin.name.startswith(start)]
+
+
+@click.command(cls=Stores, short_help="List the models on this machine.")
+@click.argument("stores", nargs=-1, metavar="[STORE]...", shell_complete=_completed)
 @click.option("--paths", is_flag=True, help="Show the files instead of the tokenizers, which opens none of them.")
 @as_json
 def command(stores: tuple[str, ...], paths: bool, as_json: bool) -> None:
     """List the models that Ollama, llama.cpp, LM Studio and others keep on this machine: the name that -m takes, the
     tokenizer, the size of the vocabulary, what ggtok check finds suspicious, and what writes Ollama's prompts if it is
-    not the file's chat template. STORE is ollama, hf, lmstudio, docker, ramalama, jan or gpt4all.
+    not the file's chat template. STORE is the start of a name, such as ollama or hf.
 
     Only metadata is read. A model that does not open is listed with the reason.
     """
-    prefixes = stores or tuple(STORES)
-    models = list(all_models(prefixes))
+    chosen = find.stores(stores or None)
+    if absent := {*stores}.difference(each.plugin.name for each in chosen):
+        known = ", ".join(each.plugin.name for each in find.stores())
+        raise click.ClickException(f"there is no store {printable(min(absent))!r}: the stores are {known}")
+    models = [model for each in chosen for model in each.models()]
     rows = map(_located, models) if paths else _opened(models)
     if as_json:
         for row in rows:
@@ -45,7 +60,7 @@ def command(stores: tuple[str, ...], paths: bool, as_json: bool) -> None:
         else:
             _print(list(rows))
     if not models:
-        places = [str(place) for prefix in prefixes for place in store(prefix).places()]
+        places = [str(place) for each in chosen for place in each.places()]
         to_stderr("there are no models in these folders:")
         print("\n".join(f"  {printable(place)}" for place in places), file=sys.stderr)
 
