@@ -39,15 +39,8 @@ CORE = (
     *("tokenizer", "gguf", "inspect", "many"),
 )
 PYTHON = (
-    *(
-        "_ggtok",
-        "tokenizer/findings",
-        "errors",
-        "_plugins",
-        "tokenizer/arguments",
-        "tokenizer/keys",
-        "tokenizer/contents",
-    ),
+    *("_ggtok", "tokenizer/findings", "errors", "_plugins"),
+    *("tokenizer/arguments", "tokenizer/keys", "tokenizer/contents"),
     *("tokenizer/numbers", "tokenizer/notebook", "tokenizer/texts", "tokenizer/cuts", "tokenizer/batch"),
     *("tokenizer/chunks", "tokenizer/metadata", "tokenizer/vocab", "tokenizer/files", "tokenizer/check"),
     *("tokenizer", "stores", "trace", "lab/explain", "lab/convert", "lab/refusals", "lab/releases", "chat"),

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +19,16 @@ import pytest
 from ggtok import adapters
 from ggtok.adapters._generation import end_ids
 
-LIBRARIES = {
-    *("chonkie", "langchain_core", "langchain_text_splitters", "llama_cpp", "llama_index", "llguidance", "outlines"),
-    *("outlines_core", "tokenizers", "torch", "transformers", "vllm", "xgrammar"),
+LOADED = {
+    name: dict(re.findall(r'\bload\("([^"]+)", "([^"]+)"\)', Path(folder, f"{name}.py").read_text(encoding="utf-8")))
+    for folder in adapters.__path__
+    for name in adapters.__all__
+}
+"""The modules of libraries that each adapter imports, and the packages that they are in."""
+
+LIBRARIES = {module.partition(".")[0] for modules in LOADED.values() for module in modules} | {
+    "torch",
+    "langchain_core",
 }
 
 
@@ -50,26 +61,39 @@ def test_names() -> None:
 TOK = ggtok.Tokenizer.builtin("bpe")
 
 
-@pytest.mark.parametrize(
-    ("module", "package", "call"),
-    [
-        ("llguidance", "llguidance", lambda: adapters.llguidance.tokenizer(TOK)),
-        ("langchain_text_splitters", "langchain-text-splitters", lambda: adapters.langchain.tokenizer(TOK, 0, 1)),
-        ("chonkie", "chonkie", lambda: adapters.chonkie.Tokenizer(TOK)),
-        ("llama_cpp", "llama-cpp-python", lambda: adapters.llama_cpp.Tokenizer(TOK)),
-        ("llama_index", "llama-index-core", lambda: adapters.llama_index.counting_handler(TOK)),
-        ("outlines_core", "outlines-core", lambda: adapters.outlines.vocabulary(TOK)),
-        ("vllm", "", lambda: adapters.vllm.register()),
-        ("xgrammar", "xgrammar", lambda: adapters.xgrammar.tokenizer_info(TOK)),
-        ("tokenizers", "tokenizers", lambda: adapters.tokenizers.Tokenizer(TOK).get_added_tokens_decoder()),
-    ],
-)
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, module: str, package: str, call: Any) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == module]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ggtok.DependencyError, match=f"pip install .*{package or module}"):
-        call()
+OTHER_CALLS: dict[str, list[Callable[[], object]]] = {
+    "tokenizers": [lambda: adapters.tokenizers.Tokenizer(TOK).get_added_tokens_decoder()],
+    "vllm": [lambda: adapters.vllm.register()],
+}
+"""Those of libraries that are not needed at once."""
+
+
+@pytest.mark.parametrize("name", adapters.__all__)
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Every call that needs a library, which is each that has a tokenizer as its first argument, or a listed one."""
+    for module in [each for each in sys.modules if each.partition(".")[0] in LIBRARIES]:
+        monkeypatch.delitem(sys.modules, module)
+    for module in LIBRARIES:
+        monkeypatch.setitem(sys.modules, module, None)
+    named = set()
+    for call in OTHER_CALLS.get(name) or calls(getattr(adapters, name)):
+        try:
+            call()
+        except ggtok.DependencyError as error:
+            (package,) = re.findall(r"pip install (?:-U )?([\w-]+)$", str(error))
+            named.add(package)
+    assert named
+    assert named <= {*LOADED[name].values()}
+
+
+def calls(module: Any) -> Iterator[Callable[[], object]]:
+    """What the module has for a tokenizer, with 1 for other arguments that are needed."""
+    for name, value in vars(module).items():
+        if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__:
+            first, *others = inspect.signature(value).parameters.values()
+            if first.name == "tok":
+                needed = [1 for each in others if each.default is each.empty and each.kind != each.VAR_KEYWORD]
+                yield partial(value, TOK, *needed)
 
 
 def test_a_vocabulary_without_an_end_of_generation() -> None:
