@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
+from ggtok.cli import COMMANDS as OURS
 from ggtok.cli import group
 
 ROOT = Path(__file__).parent.parent
@@ -85,7 +86,7 @@ def commands() -> Iterator[Page]:
 
 
 def _commands_of(parent: click.Group, context: click.Context) -> Iterator[Page]:
-    for name in parent.list_commands(context):
+    for name in OURS if parent is group else parent.list_commands(context):
         command = parent.get_command(context, name)
         assert command is not None
         if command.hidden:

@@ -26,10 +26,8 @@ LOADED = {
 }
 """The modules of libraries that each adapter imports, and the packages that they are in."""
 
-LIBRARIES = {module.partition(".")[0] for modules in LOADED.values() for module in modules} | {
-    "torch",
-    "langchain_core",
-}
+LIBRARIES = {module.partition(".")[0] for modules in LOADED.values() for module in modules}
+LIBRARIES |= {"langchain_core", "outlines", "torch"}
 
 
 def run(code: str) -> str:
