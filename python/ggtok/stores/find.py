@@ -47,11 +47,12 @@ class Store(NamedTuple):
         return found
 
     def models(self) -> list[Model]:
-        """All models, in the order of their names."""
-        found: list[Model] = []
+        """All models, in the order of their names. Of those with one name, the first."""
+        found: dict[str, Model] = {}
         with self.plugin:
-            found.extend(map(self._model, self.tool.models()))
-        return sorted(found)
+            for model in map(self._model, self.tool.models()):
+                found.setdefault(model.name.lower(), model)
+        return sorted(found.values())
 
     def find(self, name: str) -> Model | None:
         """The model of a name without the prefix."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from . import llamacpp, quantization
-from .model import Model, entries, files_below, folders, from_environment, home, is_gguf, model_at, read_text
+from .model import Model, entries, files_below, folders, from_environment, home, is_gguf, read_text
 
 TITLE = "the Hugging Face cache"
 
@@ -60,21 +60,13 @@ def parse(name: str) -> tuple[str, str, str] | None:
 def models() -> Iterator[Model]:
     """`owner/repo`, `owner/repo:Q4_K_M`, `owner/repo/file.gguf`: downloaded by llama.cpp or huggingface_hub. As in
     llama.cpp, no tag means Q4_K_M, then Q8_0, then the first file."""
-    seen = set()
     for place in places():
         for folder in folders(place):
             if folder.name.startswith("models--"):
                 repository = folder.name.removeprefix("models--").replace("--", "/", 1)
-                files = _files(folder)
-                for file, name in quantization.names(repository, list(files)).items():
-                    if name not in seen:
-                        seen.add(name)
-                        yield model_at(name, files[file])
+                yield from quantization.models(repository, _files(folder))
     for repository in llamacpp.repositories():
-        files = llamacpp.files(repository)
-        for file, name in quantization.names(repository, list(files)).items():
-            if name not in seen:
-                yield model_at(name, files[file])
+        yield from quantization.models(repository, llamacpp.files(repository))
 
 
 def find(name: str) -> Model | None:
@@ -85,15 +77,11 @@ def find(name: str) -> Model | None:
     repository, rest, tag = parsed
     wanted = "models--" + repository.replace("/", "--")
     for place in places():
-        for entry in entries(place):
-            if entry.name.lower() == wanted.lower():
-                files = _files(Path(entry.path))
-                file = quantization.named(list(files), rest, tag)
-                if file is not None:
-                    return model_at(name, files[file])
-    files = llamacpp.files(repository)
-    file = quantization.named(list(files), rest.replace("/", "_"), tag)
-    return None if file is None else model_at(name, files[file])
+        for folder in folders(place):
+            is_wanted = folder.name.lower() == wanted.lower()
+            if is_wanted and (model := quantization.model(name, _files(folder), rest, tag)):
+                return model
+    return quantization.model(name, llamacpp.files(repository), rest.replace("/", "_"), tag)
 
 
 def _files(repository: Path) -> dict[str, Path]:

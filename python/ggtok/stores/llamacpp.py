@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from .model import entries, from_environment, home, is_gguf
@@ -28,14 +27,10 @@ def place() -> Path:
     return base / "llama.cpp"
 
 
-def repositories() -> Iterator[str]:
+def repositories() -> set[str]:
     """The repositories that have a manifest, as `OWNER/REPO`."""
-    seen = set()
-    for entry in entries(place()):
-        mark, *parts = entry.name.split("=")
-        if mark == "manifest" and len(parts) == 3 and (repository := "/".join(parts[:2])) not in seen:
-            seen.add(repository)
-            yield repository
+    names = [entry.name.split("=") for entry in entries(place())]
+    return {f"{name[1]}/{name[2]}" for name in names if name[0] == "manifest" and len(name) == 4}
 
 
 def files(repository: str) -> dict[str, Path]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from . import quantization
-from .model import Model, files_below, folders, home, is_gguf, model_at, read_json, read_text, text_of
+from .model import Model, files_below, folders, home, is_gguf, read_json, read_text, text_of
 
 TITLE = "LM Studio"
 
@@ -30,9 +30,7 @@ def models() -> Iterator[Model]:
     for place in places():
         for publisher in folders(place):
             for model in folders(publisher):
-                files = _files(model)
-                for file, name in quantization.names(f"{publisher.name}/{model.name}", files).items():
-                    yield model_at(name, model / file)
+                yield from quantization.models(f"{publisher.name}/{model.name}", _files(model))
 
 
 def find(name: str) -> Model | None:
@@ -43,15 +41,12 @@ def find(name: str) -> Model | None:
     if not file:
         model, _, tag = model.partition(":")
     for place in places():
-        for folder in folders(place):
-            if folder.name.lower() == publisher.lower():
-                for inner in folders(folder):
-                    if inner.name.lower() == model.lower():
-                        found = quantization.named(_files(inner), file, tag)
-                        if found is not None:
-                            return model_at(name, inner / found)
+        for folder in (inner for outer in folders(place) for inner in folders(outer)):
+            is_wanted = f"{folder.parent.name}/{folder.name}".lower() == f"{publisher}/{model}".lower()
+            if is_wanted and (found := quantization.model(name, _files(folder), file, tag)):
+                return found
     return None
 
 
-def _files(model: Path) -> list[str]:
-    return [file for file in files_below(model) if is_gguf(file)]
+def _files(model: Path) -> dict[str, Path]:
+    return {file: model / file for file in files_below(model) if is_gguf(file)}

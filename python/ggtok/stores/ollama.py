@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .model import DIGEST, Model, Prompts, dicts, folders, from_environment, home, read_json, read_text, text_of
+from .model import DIGEST, Model, Prompts, dicts, files_below, from_environment, home, read_json, read_text, text_of
 
 TITLE = "Ollama"
 
@@ -31,14 +31,6 @@ TYPES = "application/vnd.ollama.image."
 
 HARMONY = ("gptoss", "gpt-oss")
 """The families whose prompts are in the format Harmony, if their template layer has the marks of it."""
-
-
-class Found(NamedTuple):
-    """What a manifest leads to."""
-
-    path: str = ""
-    problem: str = ""
-    prompts: Prompts = Prompts()
 
 
 class Reference(NamedTuple):
@@ -84,12 +76,9 @@ def places() -> list[Path]:
 
 def models() -> Iterator[Model]:
     """`llama3.2`, `llama3.2:1b`, `user/model`, `hf.co/owner/repo:Q4_K_M`: as `ollama list` shows them."""
-    seen = set()
     for place in places():
         for reference, manifest in _manifests(place):
-            if reference.key() not in seen:
-                seen.add(reference.key())
-                yield _model(place, reference, manifest)
+            yield _model(place, str(reference), read_json(manifest))
 
 
 def find(name: str) -> Model | None:
@@ -103,54 +92,42 @@ def find(name: str) -> Model | None:
             for host in hosts:
                 path = place.joinpath(folder, host, *wanted[1:])
                 if os.path.isfile(path):
-                    return _model(place, wanted, path)
+                    return _model(place, name, read_json(path))
         for reference, manifest in _manifests(place):
             if reference.key() == wanted.key():
-                return _model(place, reference, manifest)
+                return _model(place, name, read_json(manifest))
     return None
 
 
 def _manifests(place: Path) -> Iterator[tuple[Reference, Path]]:
     for root in (place / "manifests-v2", place / "manifests"):
-        for host in folders(root):
-            for namespace in folders(host):
-                for model in folders(namespace):
-                    for tag in sorted(_files(model)):
-                        parts = (host.name.replace("%3A", ":"), namespace.name, model.name, tag)
-                        if HOST.fullmatch(parts[0]) and all(map(PART.fullmatch, parts[1:])):
-                            yield Reference(*parts).logical(), model / tag
+        for path in files_below(root, len(Reference._fields)):
+            host, *others = path.split("/")
+            host = host.replace("%3A", ":")
+            is_name = len(others) == 3 and HOST.fullmatch(host) and all(map(PART.fullmatch, others))
+            if is_name and os.path.isfile(root / path):
+                yield Reference(host, *others).logical(), root / path
 
 
-def _files(folder: Path) -> list[str]:
-    try:
-        return [name for name in os.listdir(folder) if os.path.isfile(folder / name)]
-    except OSError:
-        return []
-
-
-def _model(place: Path, reference: Reference, manifest: Path) -> Model:
-    return Model(str(reference), *_found(place, read_json(manifest)))
-
-
-def _found(place: Path, manifest: dict[str, Any] | None) -> Found:
+def _model(place: Path, name: str, manifest: dict[str, Any] | None) -> Model:
     """The GGUF file of a manifest, or why there is none."""
     if manifest is None:
-        return Found(problem="its manifest cannot be read")
+        return Model(name, "", "its manifest cannot be read")
     if children := dicts(manifest.get("manifests")):
-        return _found_in_list(place, children)
+        return _model_in_list(place, name, children)
     layers = dicts(manifest.get("layers"))
     for layer in layers:
         if layer.get("mediaType") == TYPES + "model":
             blob = _blob(place, layer)
             if blob is None:
-                return Found(problem="its manifest names no blob")
+                return Model(name, "", "its manifest names no blob")
             if not os.path.isfile(blob):
-                return Found(problem=f"its blob is missing: {blob}")
-            return Found(str(blob), prompts=_prompts(place, _config(place, manifest), layers))
-    return Found(problem=_absence(_config(place, manifest), layers))
+                return Model(name, "", f"its blob is missing: {blob}")
+            return Model(name, str(blob), prompts=_prompts(place, _config(place, manifest), layers))
+    return Model(name, "", _absence(_config(place, manifest), layers))
 
 
-def _found_in_list(place: Path, children: list[dict[str, Any]]) -> Found:
+def _model_in_list(place: Path, name: str, children: list[dict[str, Any]]) -> Model:
     """The same for a list of manifests, each for one runner; one that is not in the list itself is a blob."""
 
     def order(child: dict[str, Any]) -> int:
@@ -161,8 +138,8 @@ def _found_in_list(place: Path, children: list[dict[str, Any]]) -> Found:
     for child in sorted(children, key=order):
         if "manifests" not in child:  # lists are not nested
             blob = None if "layers" in child else _blob(place, child)
-            answers.append(_found(place, child if blob is None else read_json(blob)))
-    first = answers[0] if answers else Found(problem="its manifest is empty")
+            answers.append(_model(place, name, child if blob is None else read_json(blob)))
+    first = answers[0] if answers else Model(name, "", "its manifest is empty")
     return next((answer for answer in answers if answer.path), first)
 
 

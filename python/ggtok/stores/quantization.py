@@ -8,9 +8,10 @@ the tag before a `.` or `-`, in upper or lower case; without a tag Q4_K_M, then 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
-from .model import SPLIT, is_gguf, is_model
+from .model import SPLIT, Model, is_gguf, is_model, model_at
 
 PREFERRED = ("Q4_K_M", "Q8_0")
 
@@ -36,8 +37,20 @@ def named(files: list[str], rest: str, tag: str) -> str | None:
     return chosen(files, tag)
 
 
+def model(name: str, files: Mapping[str, Path], rest: str, tag: str) -> Model | None:
+    """The same as a model, of files of which each path in the repository has its place."""
+    file = named([*files], rest, tag)
+    return None if file is None else model_at(name, files[file])
+
+
+def models(repository: str, files: Mapping[str, Path]) -> Iterator[Model]:
+    """The models among such files, each with the shortest name that leads to it."""
+    for file, name in names(repository, [*files]).items():
+        yield model_at(name, files[file])
+
+
 def names(repository: str, files: list[str]) -> dict[str, str]:
-    """The models among the files of a repository, each with the shortest name that leads to it."""
+    """The files that are models, and the name of each."""
     found = {}
     models = [file for file in files if is_model(file)]
     for file in models:

@@ -169,11 +169,7 @@ class GPT4All:
 
     def models(self) -> Iterator[Model]:
         """`Llama-3-8B`: the name of the file."""
-        seen = set()
-        for file, path in self._files():
-            if file not in seen and is_model(file):
-                seen.add(file)
-                yield model_at(file[:-5], path)
+        return (model_at(file[:-5], path) for file, path in self._files() if is_model(file))
 
     def find(self, name: str) -> Model | None:
         """The model of a file name, with or without `.gguf`."""
