@@ -65,7 +65,7 @@ def models() -> Iterator[Model]:
             if folder.name.startswith("models--"):
                 repository = folder.name.removeprefix("models--").replace("--", "/", 1)
                 yield from quantization.models(repository, _files(folder))
-    for repository in llamacpp.repositories():
+    for repository in sorted(llamacpp.repositories()):
         yield from quantization.models(repository, llamacpp.files(repository))
 
 

@@ -140,10 +140,7 @@ def folders(folder: Path) -> Iterator[Path]:
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
     """Whether an entry is a folder or a link to one. A link in a circle is not."""
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
+    return os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()
 
 
 def files_below(folder: Path, depth: int = MAX_DEPTH) -> Iterator[str]:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import re
 import time
-from functools import partial
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from ..errors import DownloadError
 from .model import SPLIT
-from .web import MAX_SECONDS, READ_AT_ONCE, BrokenError, Client, endpoint
+from .web import MAX_SECONDS, BrokenError, Client, endpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ class Head:
         """Raises `DownloadError` if it is not a URL, and `DependencyError` without urllib3."""
         self._url = address(url)
         self._client = Client(self._url, MAX_SECONDS)
-        self._host = urlsplit(self._url).hostname
         self.url = self._client.name
         self.seen = bytearray()
         self._answer: Answer | None = None
@@ -102,8 +100,7 @@ class Head:
             return
         response, end = self._answer
         while len(self.seen) < goal and len(self.seen) != end:
-            most = min(READ_AT_ONCE, goal - len(self.seen))
-            part = self._client.waited(partial(response.read1, most), self._host)
+            part = self._client.read(response, goal - len(self.seen))
             if not part:
                 self._close()
                 if end is not None:
@@ -152,8 +149,7 @@ class Head:
         """Passes over what is known already, in an answer of a server that ignores ranges."""
         skipped = 0
         while skipped < count:
-            most = min(READ_AT_ONCE, count - skipped)
-            part = self._client.waited(partial(answer.response.read1, most), self._host)
+            part = self._client.read(answer.response, count - skipped)
             if not part:
                 raise BrokenError(f"the answer ends after {skipped} bytes")
             if self.seen[skipped : skipped + len(part)] != part:

@@ -123,6 +123,8 @@ class Client:
         self._lines: list[socket.socket] = []
         """Duplicates of the sockets of all connections, by which they can be cut, whoever waits for them."""
         self._may_be_private: bool | None = None
+        self._host: str | None = None
+        """The server that was asked last."""
         self._urllib3 = _urllib3()
         self._pools: dict[tuple[str, str | None], urllib3.PoolManager] = {}
         self._authorization: dict[tuple[str, str, int], str] = {}
@@ -150,7 +152,11 @@ class Client:
         if time.monotonic() > self._deadline:
             raise DownloadError(f"it takes more than {self._seconds:g} s", url=self.name)
 
-    def waited(self, call: Callable[[], Result], host: str | None) -> Result:
+    def read(self, response: urllib3.BaseHTTPResponse, most: int) -> bytes:
+        """The next bytes of the body of an answer, at most `most`; none at its end. Raises as `waited` does."""
+        return self.waited(partial(response.read1, min(most, READ_AT_ONCE)))
+
+    def waited(self, call: Callable[[], Result]) -> Result:
         """What a call returns that waits for a server, in a thread of its own.
 
         A time-out of a socket counts from byte to byte, so a server that sends one now and then could keep a client for
@@ -179,9 +185,9 @@ class Client:
             self.check_time()
             problem = self._reason(error)
             if isinstance(error, (errors.SSLError, ValueError)):
-                raise DownloadError(f"{host}: {problem}", url=self.name) from None
+                raise DownloadError(f"{self._host}: {problem}", url=self.name) from None
             unreachable = isinstance(error, (errors.ConnectTimeoutError, errors.ProxyError))
-            raise BrokenError(f"{host}: {problem}", is_unreachable=unreachable) from None
+            raise BrokenError(f"{self._host}: {problem}", is_unreachable=unreachable) from None
 
     def get(self, url: str, headers: dict[str, str] | None = None) -> urllib3.BaseHTTPResponse:
         """The answer to a GET, after redirects, with its body unread.
@@ -190,6 +196,7 @@ class Client:
         """
         for _ in range(MAX_REDIRECTS + 1):
             parts = self._checked(url)
+            self._host = parts.hostname
             if len(self._lines) > MAX_LINES:
                 self._cut()
             bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
@@ -198,9 +205,7 @@ class Client:
                 sent["authorization"] = authorization
             options: dict[str, Any] = {"headers": sent, "redirect": False, "retries": False, "preload_content": False}
             options["timeout"] = self._urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
-            response: urllib3.BaseHTTPResponse = self.waited(
-                partial(self._pool(parts).request, "GET", bare, **options), parts.hostname
-            )
+            response: urllib3.BaseHTTPResponse = self.waited(partial(self._pool(parts).request, "GET", bare, **options))
             target = response.headers.get("location")
             if response.status not in REDIRECTS or not target:
                 return response
@@ -221,7 +226,7 @@ class Client:
                 if response.status != 200:
                     raise self.refusal(response)
                 data = bytearray()
-                while part := self.waited(partial(response.read1, READ_AT_ONCE), urlsplit(url).hostname):
+                while part := self.read(response, READ_AT_ONCE):
                     data += part
                     if len(data) > MAX_JSON:
                         raise DownloadError("the server's list is too long", url=self.name)
@@ -276,31 +281,23 @@ class Client:
             with suppress(OSError), closing(self._lines.pop()) as line:
                 line.shutdown(socket.SHUT_RDWR)
 
-    def _watched(self, make_pool: Any, is_direct: bool, *args: Any, **options: Any) -> Any:
-        """A pool of urllib3, of whose connections each is noted, and refused if it may not reach its address."""
-        pool = make_pool(*args, **options)
-        make_connection = pool.ConnectionCls
+    def _watched(self, pool: Any, is_direct: bool) -> Any:
+        """A kind of urllib3's pools that notes each connection, and refuses one that may not reach its address."""
+        connect = pool.ConnectionCls._new_conn
 
-        def watched(*args: Any, **options: Any) -> Any:
-            connection = make_connection(*args, **options)
-            connect = connection._new_conn
+        def noted(connection: Any) -> socket.socket:
+            line: socket.socket = connect(connection)
+            self._lines.append(line.dup())
+            try:
+                if is_direct:
+                    self._check_reach(line.getpeername()[0])
+            except BaseException:
+                line.close()
+                raise
+            return line
 
-            def noted() -> socket.socket:
-                line: socket.socket = connect()
-                self._lines.append(line.dup())
-                try:
-                    if is_direct:
-                        self._check_reach(line.getpeername()[0])
-                except BaseException:
-                    line.close()
-                    raise
-                return line
-
-            connection._new_conn = noted
-            return connection
-
-        pool.ConnectionCls = watched
-        return pool
+        kind = type("Watched", (pool.ConnectionCls,), {"_new_conn": noted})
+        return type("Watched", (pool,), {"ConnectionCls": kind})
 
     def _pool(self, parts: SplitResult) -> urllib3.PoolManager:
         from urllib.request import getproxies, proxy_bypass
@@ -324,7 +321,7 @@ class Client:
                 bare = urlunsplit(address._replace(netloc=address.netloc.rpartition("@")[2]))
                 self._pools[key] = self._urllib3.ProxyManager(bare, **options)
             classes: Any = self._pools[key].pool_classes_by_scheme
-            watched: Any = {name: partial(self._watched, make, not proxy) for name, make in classes.items()}
+            watched: Any = {name: self._watched(pool, not proxy) for name, pool in classes.items()}
             self._pools[key].pool_classes_by_scheme = watched
         return self._pools[key]
 
