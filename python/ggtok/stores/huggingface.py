@@ -28,17 +28,9 @@ def places() -> list[Path]:
     """`LLAMA_CACHE`, and one of `HF_HUB_CACHE`, `HUGGINGFACE_HUB_CACHE`, `HF_HOME/hub`,
     `XDG_CACHE_HOME/huggingface/hub`, `~/.cache/huggingface/hub`; then llama.cpp's cache of 2025 and before,
     `~/.cache/llama.cpp`."""
-    for variable, below in (
-        ("HF_HUB_CACHE", ""),
-        ("HUGGINGFACE_HUB_CACHE", ""),
-        ("HF_HOME", "hub"),
-        ("XDG_CACHE_HOME", "huggingface/hub"),
-    ):
-        if folder := from_environment(variable):
-            hub = folder / below
-            break
-    else:
-        hub = home() / ".cache/huggingface/hub"
+    below = {"HF_HUB_CACHE": "", "HUGGINGFACE_HUB_CACHE": "", "HF_HOME": "hub", "XDG_CACHE_HOME": "huggingface/hub"}
+    chosen = (folder / inner for variable, inner in below.items() if (folder := from_environment(variable)))
+    hub = next(chosen, home() / ".cache/huggingface/hub")
     llama, older = from_environment("LLAMA_CACHE"), llamacpp.place()
     return list(dict.fromkeys(place for place in (llama, hub, older) if place is not None))
 

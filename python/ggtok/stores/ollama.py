@@ -57,9 +57,6 @@ class Reference(NamedTuple):
         """The same with one name for the public registry."""
         return self._replace(host=PUBLIC[0]) if self.host.lower() in PUBLIC else self
 
-    def key(self) -> tuple[str, ...]:
-        return tuple(part.lower() for part in self)
-
     def __str__(self) -> str:
         """The shortest name, as `ollama list` shows it, without the tag `latest`."""
         shown = [self.host, self.namespace, self.model]
@@ -87,14 +84,8 @@ def find(name: str) -> Model | None:
     if wanted is None:
         return None
     for place in places():
-        for folder in ("manifests-v2", "manifests"):
-            hosts = PUBLIC if wanted.host in PUBLIC else (wanted.host, wanted.host.replace(":", "%3A"))
-            for host in hosts:
-                path = place.joinpath(folder, host, *wanted[1:])
-                if os.path.isfile(path):
-                    return _model(place, name, read_json(path))
         for reference, manifest in _manifests(place):
-            if reference.key() == wanted.key():
+            if [*map(str.lower, reference)] == [*map(str.lower, wanted)]:
                 return _model(place, name, read_json(manifest))
     return None
 
@@ -102,11 +93,10 @@ def find(name: str) -> Model | None:
 def _manifests(place: Path) -> Iterator[tuple[Reference, Path]]:
     for root in (place / "manifests-v2", place / "manifests"):
         for path in files_below(root, len(Reference._fields)):
-            host, *others = path.split("/")
-            host = host.replace("%3A", ":")
-            is_name = len(others) == 3 and HOST.fullmatch(host) and all(map(PART.fullmatch, others))
-            if is_name and os.path.isfile(root / path):
-                yield Reference(host, *others).logical(), root / path
+            name, _, tag = path.replace("%3A", ":").rpartition("/")
+            reference = Reference.parse(f"{name}:{tag}") if name.count("/") == 2 else None
+            if reference and os.path.isfile(root / path):
+                yield reference, root / path
 
 
 def _model(place: Path, name: str, manifest: dict[str, Any] | None) -> Model:

@@ -312,17 +312,17 @@ class Client:
         if key not in self._pools:
             options: dict[str, Any] = {"ssl_context": _context()} if parts.scheme == "https" else {}
             if proxy is None:
-                self._pools[key] = self._urllib3.PoolManager(**options)
+                pools = self._urllib3.PoolManager(**options)
             else:
                 address = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
                 if address.username is not None:
                     pair = f"{unquote(address.username)}:{unquote(address.password or '')}"
                     options["proxy_headers"] = self._urllib3.make_headers(proxy_basic_auth=pair)
                 bare = urlunsplit(address._replace(netloc=address.netloc.rpartition("@")[2]))
-                self._pools[key] = self._urllib3.ProxyManager(bare, **options)
-            classes: Any = self._pools[key].pool_classes_by_scheme
-            watched: Any = {name: self._watched(pool, not proxy) for name, pool in classes.items()}
-            self._pools[key].pool_classes_by_scheme = watched
+                pools = self._urllib3.ProxyManager(bare, **options)
+            kinds = pools.pool_classes_by_scheme.items()
+            pools.pool_classes_by_scheme = {name: self._watched(kind, not proxy) for name, kind in kinds}
+            self._pools[key] = pools
         return self._pools[key]
 
     def _reason(self, error: Exception) -> str:
