@@ -59,13 +59,14 @@ def added(group: str, taken: tuple[str, ...]) -> dict[str, Plugin]:
 
     plugins = set()
     for distribution in distributions():
-        text = distribution.read_text("entry_points.txt") or ""
-        if f"[{group}]" in text:
-            try:
+        name = "without a name"
+        try:
+            if f"[{group}]" in (distribution.read_text("entry_points.txt") or ""):
+                name = str(distribution.metadata["Name"])
                 points = distribution.entry_points.select(group=group)
-                plugins |= {Plugin(distribution.name, group, point.name, point.value) for point in points}
-            except Exception as error:  # of a file that is not in the format
-                _warn(f"the entry points of {distribution.name} cannot be read: {error}")
+                plugins |= {Plugin(name, group, point.name, point.value) for point in points}
+        except Exception as error:  # of files that are not in the format
+            _warn(f"the entry points of the distribution {name} cannot be read: {error}")
     found: dict[str, Plugin] = {}
     for plugin in sorted(plugins):
         if not NAME.fullmatch(plugin.name):

@@ -95,11 +95,4 @@ def _snapshots(repository: Path) -> list[Path]:
         if COMMIT.fullmatch(commit):
             commits[entry.name] = commit
     first = commits.get("main") or next(iter(commits.values()), "")
-
-    def order(folder: Path) -> tuple[bool, float]:
-        try:
-            return folder.name != first, -os.stat(folder).st_mtime
-        except OSError:
-            return True, 0.0
-
-    return sorted(folders(root), key=order)
+    return sorted(folders(root), key=lambda folder: (folder.name != first, -os.path.getmtime(folder)))
