@@ -25,7 +25,7 @@ from store_trees import Home, isolated, vocabulary
 from test_cli import call
 
 ROOT = Path(__file__).resolve().parents[1]
-CACHES = (_plugins.added, _plugins._warn, find.store, cli._added_command)
+CACHES = (_plugins.added, _plugins._warn, find.loaded, cli._loaded)
 GOOD = "def places():\n    return []\ndef models():\n    yield 'x', '/x.gguf'\n"
 
 
@@ -256,6 +256,13 @@ def test_known_names_read_no_metadata(home: Home, monkeypatch: pytest.MonkeyPatc
     for unknown in (lambda: ggtok.find("acme:x"), lambda: call("acme"), lambda: call("--help"), lambda: call("models")):
         with pytest.raises(AssertionError, match="was read"):
             unknown()
+
+
+def test_prefixes_that_are_not_known_are_not_kept(home: Home, site: Site) -> None:
+    for number in range(50):
+        with pytest.raises(ModelNotFoundError):
+            ggtok.find(f"acme{number}:x")
+    assert find.loaded.cache_info().currsize <= len(STORES)
 
 
 def test_our_own_stores_need_no_metadata() -> None:

@@ -7,7 +7,7 @@ The metadata of distributions is read only for a name that ggtok does not have i
 from __future__ import annotations
 
 import re
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -47,8 +47,9 @@ class Plugin(NamedTuple):
         return True
 
 
-@cache
+@lru_cache
 def _warn(message: str) -> None:
+    """Says it once, and again only after many others."""
     warn_of(Finding("plugin", "warning", message, "everything else works"))
 
 

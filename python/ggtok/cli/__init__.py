@@ -17,7 +17,7 @@ from importlib import import_module
 
 import click
 
-from .._plugins import added
+from .._plugins import Plugin, added
 from ..errors import GgtokError
 from .output import explained, flush, give_up_output, is_of_output, printable, shown_warnings, to_stderr
 
@@ -67,17 +67,17 @@ class Commands(click.Group):
         if name in COMMANDS:
             command: click.Command = import_module(f".commands.{name}", __name__).command
             return command
-        return _added_command(name)
+        plugin = added("ggtok.commands", COMMANDS).get(name)
+        return _loaded(plugin) if plugin else None
 
 
 @cache
-def _added_command(name: str) -> click.Command | None:
-    if plugin := added("ggtok.commands", COMMANDS).get(name):
-        with plugin:
-            command = plugin.load()
-            if not isinstance(command, click.Command):
-                raise TypeError(f"{plugin.value} is a {type(command).__name__}, not a click.Command")
-            return command
+def _loaded(plugin: Plugin) -> click.Command | None:
+    with plugin:
+        command = plugin.load()
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{plugin.value} is a {type(command).__name__}, not a click.Command")
+        return command
     return None
 
 

@@ -77,21 +77,23 @@ class Store(NamedTuple):
         return model._replace(name=f"{self.plugin.name}:{model.name}")
 
 
-@cache
 def store(prefix: str) -> Store | None:
     """The store of a prefix; `None` if there is none that works."""
     if prefix in STORES:
-        plugin = Plugin("ggtok", GROUP, prefix, STORES[prefix])
-    elif NAME.fullmatch(prefix) and prefix in (others := added(GROUP, tuple(STORES))):
-        plugin = others[prefix]
-    else:
-        return None
+        return loaded(Plugin("ggtok", GROUP, prefix, STORES[prefix]))
+    plugin = added(GROUP, tuple(STORES)).get(prefix) if NAME.fullmatch(prefix) else None
+    return loaded(plugin) if plugin else None
+
+
+@cache
+def loaded(plugin: Plugin) -> Store | None:
+    """The same of a plug-in."""
     with plugin:
         tool = plugin.load()
         tool = tool() if isinstance(tool, type) else tool
         if not (callable(tool.places) and callable(tool.models)):
             raise TypeError("places and models must be functions")
-        return Store(plugin, tool, str(getattr(tool, "TITLE", prefix)))
+        return Store(plugin, tool, str(getattr(tool, "TITLE", plugin.name)))
     return None
 
 
