@@ -8,7 +8,15 @@ from pkgutil import iter_modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # type checkers do not look into the folder
-    from . import chonkie, langchain, llama_cpp, llama_index, llguidance, outlines, tokenizers, vllm, xgrammar
+    from . import chonkie as chonkie
+    from . import langchain as langchain
+    from . import llama_cpp as llama_cpp
+    from . import llama_index as llama_index
+    from . import llguidance as llguidance
+    from . import outlines as outlines
+    from . import tokenizers as tokenizers
+    from . import vllm as vllm
+    from . import xgrammar as xgrammar
 
 __all__ = sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
 
