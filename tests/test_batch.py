@@ -11,7 +11,7 @@ import ggtok
 import nanoarrow as na  # type: ignore[import-untyped]
 import numpy as np
 import polars as pl
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 import pytest
 from conftest import every_kind
 from ggtok import GgtokError, TokenIndexError, Tokenizer

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import ggtok
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from ggtok.corpus import build, info, reading, verify
-from ggtok.corpus.writing import read
+from ggtok.corpus.writing import writer_of
 from ggtok.errors import CorpusError, GgtokError
 
 MB = 1 << 20
@@ -57,7 +57,8 @@ def ids_of(folder: Path) -> list[list[int]]:
     """The tokens of every document, in the order of the shards."""
     found = info(folder)
     names = dict.fromkeys(file.name.split(".")[0] for file in found.files)
-    return [ids.tolist() for name in names for ids in read(found.settings["writing"]["format"], folder / name)]
+    format = writer_of(found.settings["writing"]["format"])
+    return [ids.tolist() for name in names for ids in format.read(folder / name)]
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.feather  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
 import pytest
 from ggtok.corpus.blocks import BLOCK_SIZE, ROW, BadRow, Block
 from ggtok.corpus.reading import read
@@ -206,7 +206,7 @@ def test_two_columns_of_one_name(tmp_path: Path, write: Write) -> None:
 def test_no_rows(tmp_path: Path, write: Write) -> None:
     path = write(tmp_path, pa.table({"text": pa.array([], pa.string())}), 10)
     assert column(blocks_of(path)) == []
-    assert fingerprint(source_of(path), 10).num_rows == 0
+    assert fingerprint(source_of(path), 10).cuts == (Cut(0, 1),)
 
 
 @each_format
@@ -215,7 +215,6 @@ def test_no_rows(tmp_path: Path, write: Write) -> None:
 def test_cuts_give_every_document_once(tmp_path: Path, write: Write, texts: list[str], rows: int, cut: int) -> None:
     path = write(tmp_path, pa.table({"n": range(len(texts)), "text": pa.array(texts, pa.string())}), rows)
     survey = fingerprint(source_of(path), cut)
-    assert survey.num_rows == len(texts)
     ends = [*(each.start for each in survey.cuts[1:]), None]
     blocks: list[Block] = []
     for first, end in zip(survey.cuts, ends, strict=True):

@@ -6,7 +6,7 @@ import tracemalloc
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 import pytest
 from ggtok.corpus import packing
 from ggtok.corpus.blocks import BOUNDARIES, IDS, MASK

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 from ggtok.corpus import shuffling
 from ggtok.corpus.blocks import IDS
 from ggtok.corpus.plan import Range, Task, cut_size, plan
@@ -21,7 +21,7 @@ def lines(name: str, size: int, cut: int, compression: str | None = None) -> tup
     cuts = (
         [Cut(start, start // 1000 + 1) for start in range(0, max(size, 1), cut)] if compression is None else [Cut(0, 1)]
     )
-    return Input(name, name, "jsonl", compression, size), Survey(size, "", tuple(cuts), None)
+    return Input(name, name, "jsonl", compression, size), Survey(size, "", tuple(cuts))
 
 
 def planned(seed: int | None, *files: tuple[Input, Survey], shard_size: int = MB) -> list[Task]:
@@ -71,7 +71,7 @@ def test_every_byte_is_in_exactly_one_range(sizes: list[int], seed: int | None, 
 def test_pieces_of_nearly_a_shard_are_a_shard_each() -> None:
     input, survey = lines("a", 4 * MB, MB)
     cuts = [Cut(max(0, cut.start - 100 * number), cut.row) for number, cut in enumerate(survey.cuts)]
-    tasks = planned(None, (input, Survey(survey.size, "", tuple(cuts), None)))
+    tasks = planned(None, (input, Survey(survey.size, "", tuple(cuts))))
     assert [len(task.ranges) for task in tasks] == [1, 1, 1, 1]
 
 

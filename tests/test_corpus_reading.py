@@ -11,7 +11,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 import pytest
 from ggtok import _ggtok
 from ggtok.corpus.blocks import ROW, BadRow, Block
@@ -271,7 +271,7 @@ def test_lines(tmp_path: Path) -> None:
     path.write_bytes(b"a\nb\xc3\nc")
     blocks = blocks_of(path, format="lines")
     assert rows_of(blocks) == {1: "a", 3: "c"}
-    assert [str(bad) for bad in bad_of(blocks)] == [f"{path}, row 2: byte 2 is not UTF-8"]
+    assert [(bad.source, bad.row, bad.reason) for bad in bad_of(blocks)] == [(str(path), 2, "byte 2 is not UTF-8")]
 
 
 def test_a_long_line_is_a_block_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -386,7 +386,7 @@ def test_a_text_is_one_document(tmp_path: Path) -> None:
         assert rows_of(blocks_of(path)) == {1: text}
     path.write_bytes(b"ab\xff")
     [bad] = bad_of(blocks_of(path))
-    assert str(bad) == f"{path}, row 1: byte 3 is not UTF-8"
+    assert (bad.source, bad.row, bad.reason) == (str(path), 1, "byte 3 is not UTF-8")
 
 
 @pytest.mark.parametrize("format", ["text", "lines"])

@@ -14,7 +14,7 @@ from typing import Any
 
 import ggtok
 import polars
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 import pytest
 from conftest import BUILTIN, TOKENIZERS, VOCABULARIES
 from ggtok.corpus import TableEncoder, worker
@@ -54,7 +54,7 @@ def test_pickled_as_path_and_settings(model: Path) -> None:
     assert wanted["tokens"].to_pylist() == [[*BPE.encode("one text"), BPE.vocab.eos_id], None]
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         data = pickle.dumps(encoder, protocol)
-        assert len(data) < 200 + len(str(model))
+        assert len(data) < 400 + len(str(model))
         again = pickle.loads(data)
         assert again(table).equals(wanted)
         assert again.tokenizer is encoder.tokenizer

@@ -20,13 +20,15 @@ from typing import Any, get_args
 
 import numpy as np
 import polars
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from ggtok.corpus.blocks import IDS, MASK, ROW, SOURCE
 from ggtok.corpus.packing import Packer
 from ggtok.corpus.settings import Format, Writing
-from ggtok.corpus.writing import ShardFiles, Written, open_writer, read, read_masks, tables
+from ggtok.corpus.writing import parquet, tables, writer_of
+from ggtok.corpus.writing.files import ShardFiles, Written
+from ggtok.corpus.writing.writer import ShardWriter
 from ggtok.errors import CorpusError
 from ggtok.tokenizer.files import PART
 from hypothesis import given
@@ -59,6 +61,10 @@ def table(docs: Documents, **columns: Any) -> pa.Table:
     return pa.table(own | columns)
 
 
+def open_writer(files: ShardFiles, writing: Writing) -> ShardWriter:
+    return writer_of(writing.format)(files, writing)
+
+
 def write(
     folder: Path, whole: pa.Table, format: Format, *cuts: int, name: str = "shard", **settings: Any
 ) -> list[Written]:
@@ -81,8 +87,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_every_document_once_and_in_order(tmp_path: Path, format: Format) -> None:
     written = write(tmp_path, table(DOCUMENTS), format, 2, 2, 5, assistant_mask=format in MASKED)
     has_empty = format != "flat"
-    assert [ids.tolist() for ids in read(format, tmp_path / "shard")] == [doc for doc in DOCUMENTS if doc or has_empty]
-    found = read_masks(format, tmp_path / "shard")
+    assert [ids.tolist() for ids in writer_of(format).read(tmp_path / "shard")] == [
+        doc for doc in DOCUMENTS if doc or has_empty
+    ]
+    found = writer_of(format).read_masks(tmp_path / "shard")
     if format in MASKED:
         assert found is not None
         assert [mask.tolist() for mask in found] == [mask for mask in masks(DOCUMENTS) if mask or has_empty]
@@ -118,7 +126,7 @@ def test_bytes_do_not_depend_on_how_documents_come(tmp_path_factory: Any, format
 @pytest.mark.parametrize("docs", [[], [[]], [[], []]], ids=["none", "one empty", "two empty"])
 def test_nothing_to_write(tmp_path: Path, format: Format, docs: Documents) -> None:
     write(tmp_path, table(docs), format)
-    assert [ids.tolist() for ids in read(format, tmp_path / "shard")] == ([] if format == "flat" else docs)
+    assert [ids.tolist() for ids in writer_of(format).read(tmp_path / "shard")] == ([] if format == "flat" else docs)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -126,7 +134,7 @@ def test_no_table_at_all(tmp_path: Path, format: Format) -> None:
     files = ShardFiles(tmp_path, "shard")
     open_writer(files, Writing(format, VOCAB_SIZE)).close()
     files.commit()
-    assert list(read(format, tmp_path / "shard")) == []
+    assert list(writer_of(format).read(tmp_path / "shard")) == []
 
 
 @pytest.mark.parametrize(
@@ -159,9 +167,12 @@ def test_damaged_files_are_errors(tmp_path: Path, format: Format) -> None:
             elif name.endswith((".mask", ".loss")):
                 continue  # there are no masks then
             with pytest.raises(CorpusError, match="shard"):
-                _ = list(read(format, tmp_path / "shard")), list(read_masks(format, tmp_path / "shard") or [])
+                _ = (
+                    list(writer_of(format).read(tmp_path / "shard")),
+                    list(writer_of(format).read_masks(tmp_path / "shard") or []),
+                )
         (tmp_path / name).write_bytes(whole)
-    assert len(list(read(format, tmp_path / "shard"))) == len(DOCUMENTS) - 4 * (format == "flat")
+    assert len(list(writer_of(format).read(tmp_path / "shard"))) == len(DOCUMENTS) - 4 * (format == "flat")
 
 
 # Parquet and Arrow
@@ -170,7 +181,7 @@ def test_damaged_files_are_errors(tmp_path: Path, format: Format) -> None:
 def test_tables_as_others_read_them(tmp_path: Path) -> None:
     names = pa.array(["a", None, *"cdefghi"])
     whole = table(DOCUMENTS, id=names, kind=names.dictionary_encode(), more=pa.array([{"x": 1}] * 9), unused=names)
-    settings: dict[str, Any] = {"id_column": "id", "columns": ("kind", "more"), "attention_mask": True}
+    settings: dict[str, Any] = {"columns": ("id", "kind", "more"), "attention_mask": True}
     for format in ("parquet", "arrow"):
         write(tmp_path, whole, format, 4, assistant_mask=True, **settings)
     expected = {
@@ -212,7 +223,7 @@ def test_compression(tmp_path: Path, format: Format, compression: str) -> None:
         return
     (written,) = write(tmp_path, table(docs), format, compression=compression)
     assert (written.size < 20_000) == (compression != "none")
-    assert [ids.tolist() for ids in read(format, tmp_path / "shard")] == docs
+    assert [ids.tolist() for ids in writer_of(format).read(tmp_path / "shard")] == docs
 
 
 def test_masks_take_few_bytes_in_parquet(tmp_path: Path) -> None:
@@ -249,11 +260,9 @@ def test_column_that_changes_its_type(tmp_path: Path) -> None:
 
 
 def test_document_too_long_for_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "MOST_TOKENS", 100)
+    monkeypatch.setattr(parquet, "MOST_TOKENS", 100)
     write(tmp_path, table([[1] * 100]), "parquet")
-    with pytest.raises(
-        CorpusError, match=r"a,b\.jsonl, row 2: this document has 101 tokens, and Parquet takes at most 100"
-    ):
+    with pytest.raises(CorpusError, match="this document has 101 tokens, and Parquet takes at most 100"):
         write(tmp_path, table([[1], [1] * 101]), "parquet")
     write(tmp_path, table([[1] * 101]), "arrow")
 
@@ -288,8 +297,8 @@ def test_packed(tmp_path: Path, format: Format) -> None:
         "cu_seqlens": [[0, 3, 4, 8], [0, 8]],
         MASK: [[1, 1, 1, 0, 1, 1, 1, 1], [0] * 8],
     }
-    assert [ids.tolist() for ids in read(format, tmp_path / "shard")] == [[1] * 3, [2], [3] * 4, [2] * 8]
-    found = read_masks(format, tmp_path / "shard")
+    assert [ids.tolist() for ids in writer_of(format).read(tmp_path / "shard")] == [[1] * 3, [2], [3] * 4, [2] * 8]
+    found = writer_of(format).read_masks(tmp_path / "shard")
     assert found is not None
     assert [mask.tolist() for mask in found] == [[1] * 3, [0], [1] * 4, [0] * 8]
 
@@ -437,7 +446,7 @@ def test_code_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block
 
 def test_figures_of_the_page() -> None:
     """The limits in its table are those of the writers."""
-    assert f"{tables.MOST_TOKENS // 1_000_000} million tokens" in PAGE.replace("\n", " ")
+    assert f"{parquet.MOST_TOKENS // 1_000_000} million tokens" in PAGE.replace("\n", " ")
     assert f"at most {tables.GROUP_BYTES >> 20} MiB" in PAGE
 
 
@@ -488,7 +497,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from ggtok.corpus.settings import Writing
-from ggtok.corpus.writing import ShardFiles, open_writer
+from ggtok.corpus.writing import writer_of
+from ggtok.corpus.writing.files import ShardFiles
 from ggtok.errors import CorpusError
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
@@ -502,7 +512,7 @@ table = pa.table({
 for format in sys.argv[2:]:
     try:
         with ShardFiles(Path(sys.argv[1]), format) as files:
-            writer = open_writer(files, Writing(format, 70000))
+            writer = writer_of(format)(files, Writing(format, 70000))
             for _ in range(40):
                 writer.write(table)
             writer.close()

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa  # type: ignore[import-untyped]
-    from numpy.typing import NDArray
+from .packages import np, npt, pa, pc
 
 BLOCK_SIZE = 4 << 20
 """Bytes of input that a block aims at. One document longer than this is a block of its own."""
@@ -46,9 +42,6 @@ class BadRow:
 
     MOST_DATA = 1 << 16
 
-    def __str__(self) -> str:
-        return f"{self.source}, row {self.row}: {self.reason}"
-
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -73,45 +66,34 @@ def last_row(block: Block) -> int:
 
 def cut_block(block: Block, row: int) -> tuple[Block, Block]:
     """The block up to a row with it, and the rest. The first part takes the bytes."""
-    import numpy as np
-
     size = int(np.searchsorted(block.table.column(ROW).to_numpy(), row, side="right"))
     head = replace(block, table=block.table.slice(0, size), bad=[bad for bad in block.bad if bad.row <= row])
     rest = replace(block, table=block.table.slice(size), bad=[bad for bad in block.bad if bad.row > row], num_bytes=0)
     return head, rest
 
 
-def num_tokens(column: pa.ChunkedArray) -> NDArray[np.int64]:
+def num_tokens(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """The length of each list of a column; 0 for a null."""
-    import numpy as np
-    import pyarrow.compute as pc  # type: ignore[import-untyped]
-
-    return pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+    return np.asarray(pc.fill_null(pc.list_value_length(column), 0), np.int64)
 
 
-def text_sizes(column: pa.ChunkedArray) -> NDArray[np.int64]:
+def text_sizes(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """The bytes of each text of a column, or of all texts in each list of messages; 0 for a null."""
-    import numpy as np
-
     sizes = [_text_sizes(chunk) for chunk in column.chunks]
     return np.concatenate(sizes) if sizes else np.zeros(0, np.int64)
 
 
-def _text_sizes(array: pa.Array) -> NDArray[np.int64]:
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+def _text_sizes(array: pa.Array) -> npt.NDArray[np.int64]:
     if pa.types.is_struct(array.type):
         parts = [_text_sizes(part) for part in array.flatten()]
         return np.sum(parts, axis=0, dtype=np.int64) if parts else np.zeros(len(array), np.int64)
     if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
         ends = np.concatenate([[0], np.cumsum(_text_sizes(array.flatten()))])
-        return np.diff(ends[np.concatenate([[0], np.cumsum(lengths)])])  # type: ignore[no-any-return]
+        return np.asarray(np.diff(ends[np.concatenate([[0], np.cumsum(lengths)])]), np.int64)
     if pa.types.is_dictionary(array.type):
         return _text_sizes(array.dictionary_decode())
     try:
-        return pc.fill_null(pc.binary_length(array), 0).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+        return np.asarray(pc.fill_null(pc.binary_length(array), 0), np.int64)
     except pa.ArrowNotImplementedError:  # neither text nor bytes
         return np.zeros(len(array), np.int64)

@@ -17,13 +17,25 @@ from ..tokenizer.numbers import at_least, num_threads
 from ..tokenizer.seam import users_class
 from .chats import Found, add_found, warn_of_found
 from .info import Info
-from .packages import import_arrow
+from .packages import check_packages
 from .reading import read
 from .run import Progress, run
-from .settings import MOST_PACK, Compression, Format, InputFormat, Masks, Nulls, Reading, Settings, TooLong, Writing
+from .settings import (
+    MOST_PACK,
+    Compression,
+    Format,
+    InputFormat,
+    Masks,
+    Nulls,
+    Reading,
+    Settings,
+    TooLong,
+    Writing,
+    encoding_of,
+)
 from .shard import Job
 from .sources import Input, inputs
-from .table import encoding_of
+from .writing import formats_with, writer_of
 
 LEAST_SHARD = 1 << 16
 """Bytes of input per shard, at the least: smaller ones would be all overhead."""
@@ -135,26 +147,22 @@ def build(
         ("format", format, Format),
         ("input_format", input_format, (None, *get_args(InputFormat))),
         ("nulls", nulls, Nulls),
-        ("too_long", too_long, TooLong),
-        ("mask", mask, Masks),
         ("compression", compression, (None, *get_args(Compression))),
     ):
         one_of(name, value, known, CorpusError)
     sources = [os.fsdecode(file_name(source)) for source in items_of("sources", sources, "files")]
-    import_arrow()
+    check_packages()
     tokenizer = opened(tokenizer)
     kept = tuple(dict.fromkeys(items_of("keep", keep, "names")))
-    is_table = format in ("parquet", "arrow")
-    for name, is_given in (
-        ("keep", bool(kept)),
-        ("pack", pack is not None),
-        ("attention_mask", attention_mask),
-        ("compression", compression is not None),
+    for name, is_given, trait in (
+        ("keep", bool(kept), "is_table"),
+        ("pack", pack is not None, "is_table"),
+        ("attention_mask", attention_mask, "is_table"),
+        ("compression", compression is not None, "is_table"),
+        ("id_field", id_field is not None, "has_index"),
     ):
-        if is_given and not is_table:
-            raise CorpusError(f"{name} is for the formats parquet and arrow: {format} has no place for it")
-    if id_field is not None and format != "flat":
-        raise CorpusError("id_field is for the format flat: with parquet and arrow, keep carries columns over")
+        if is_given and not getattr(writer_of(format), trait):
+            raise CorpusError(f"{name} is for the {formats_with(trait)}: {format} has no place for it")
     if pack is not None and kept:
         raise CorpusError("pack puts several documents into a row, so keep cannot carry columns over")
     if pad_id is not None and pack is None:
@@ -168,19 +176,8 @@ def build(
     read_too = (*kept, *(name for name in (id_field, tools) if name))
     columns = tuple(name for name in dict.fromkeys(read_too) if name != text)
     is_chat = messages is not None
-    encoding = encoding_of(
-        field,
-        messages,
-        add_special=add_special,
-        parse_special=parse_special,
-        append_eos=append_eos,
-        max_length=None if max_length is None else at_least(1, max_length, "max_length"),
-        too_long=too_long,
-        tools=tools,
-        template_text=template_text,
-        variables=variables,
-        mask=mask,
-    )
+    chat, special = (tools, template_text, variables, mask), (add_special, parse_special, append_eos)
+    encoding = encoding_of(field, messages, chat, special, max_length, too_long)
     folder = Path(os.fsdecode(file_name(output)))
     if folder.exists() and not folder.is_dir():
         raise CorpusError("the output is a folder, and this is a file", source=str(folder))

@@ -9,21 +9,16 @@ Complexity: that of rendering, one conversation at a time.
 from __future__ import annotations
 
 import json
-from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import GgtokError
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.findings import Finding, warn_of
 from .blocks import BadRow
+from .packages import np, npt, pa
 from .settings import Encoding
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    import pyarrow as pa  # type: ignore[import-untyped]
 
 Found = dict[str, tuple[int, str, str]]
 """By its code, what the model does not see: in how many conversations, and the message and the advice of the first."""
@@ -47,10 +42,8 @@ class Chats:
 
 def is_conversation(type: pa.DataType) -> bool:
     """Whether a column of this type may hold lists of messages that are not JSON text."""
-    from pyarrow import types
-
-    lists = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
-    return any(is_list(type) for is_list in lists) and types.is_struct(type.value_type)
+    is_list = pa.types.is_nested(type) and hasattr(type, "value_type")
+    return is_list and bool(pa.types.is_struct(type.value_type))
 
 
 def encode_chats(table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, eos_id: int | None) -> Chats:
@@ -66,33 +59,32 @@ def encode_chats(table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, 
     tools = _rows(*table.column(encoding.tools).chunks) if encoding.tools is not None else None
     chats, start = Chats(), 0
     for chunk in table.column(encoding.field).chunks:
-        ids, mask = _Lists("i"), _Lists("b")
+        ids: list[npt.NDArray[np.int32] | None] = []
+        masks: list[npt.NDArray[np.int8] | None] = []
         for index, row in enumerate(_rows(chunk), start):
             given = None if tools is None else next(tools)
             if row is None:
-                ids.add_null()
-                mask.add_null()
+                ids.append(None)
+                masks.append(None)
                 continue
             findings: list[Finding] = []
             try:
-                row_tools = (
-                    None if given in (None, "null") else _listed(given, "the list of tools", "tools must be a list")
-                )
-                body = {"messages": _messages(row), "tools": row_tools, "add_generation_prompt": False}
+                body = {"messages": _messages(row), "add_generation_prompt": False}
+                if given not in (None, "null"):
+                    body["tools"] = _listed(given, "the list of tools", "tools must be a list")
                 options = Options(template_text=encoding.template_text, warnings=findings)
-                encoded = Conversation(tokenizer, body, options, variables, closes=True).encoding(
-                    settings, encoding.mask
-                )
+                conversation = Conversation(tokenizer, body, options, variables, closes=True)
+                encoded = conversation.encoding(settings, encoding.mask)
             except (GgtokError, TypeError, ValueError, RecursionError) as error:
                 chats.bad.append((index, str(error), _json(row)))
                 continue
             for finding in {finding.code: finding for finding in reversed(findings)}.values():
                 add_found(chats.found, finding.code, (1, finding.message, finding.advice))
             needs_eos = eos_id is not None and encoded.ids[-1:] != [eos_id]
-            ids.add([*encoded.ids, eos_id] if needs_eos else encoded.ids)
-            mask.add([*encoded.assistant_mask, False] if needs_eos else encoded.assistant_mask)
-        chats.ids.append(ids.rows())
-        chats.masks.append(mask.rows())
+            ids.append(np.array([*encoded.ids, *[eos_id] * needs_eos], np.int32))
+            masks.append(np.array([*encoded.assistant_mask, *[False] * needs_eos], np.int8))
+        chats.ids.append(pa.array(ids, pa.large_list(pa.int32())))
+        chats.masks.append(pa.array(masks, pa.large_list(pa.int8())))
         start += len(chunk)
     return chats
 
@@ -109,30 +101,6 @@ def warn_of_found(found: Found) -> None:
         warn_of(Finding(code, "warning", f"in {count:,} conversations, such as one where {message}", advice))
 
 
-class _Lists:
-    """Grows a column of lists of numbers: a code of the module `array` says of which."""
-
-    def __init__(self, code: str) -> None:
-        self._items, self._offsets, self._nulls = array(code), array("q", [0]), array("b")
-
-    def add(self, items: list[Any]) -> None:
-        self._items.extend(items)
-        self._offsets.append(len(self._items))
-        self._nulls.append(False)
-
-    def add_null(self) -> None:
-        self._offsets.append(len(self._items))
-        self._nulls.append(True)
-
-    def rows(self) -> pa.LargeListArray:
-        import numpy as np
-        import pyarrow as pa
-
-        items, offsets, nulls = (np.asarray(each) for each in (self._items, self._offsets, self._nulls))
-        mask = pa.array(nulls.astype(bool)) if nulls.any() else None
-        return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(items), mask=mask)
-
-
 def _rows(*chunks: pa.Array) -> Iterator[Any]:
     """JSON text (`str` or `bytes`), a list, or `None` for a null."""
     for chunk in chunks:
@@ -143,13 +111,11 @@ def _rows(*chunks: pa.Array) -> Iterator[Any]:
 
 def _plain(value: Any, type: pa.DataType) -> Any:
     """A value of Arrow as JSON has it: without fields that are null, and maps as dicts."""
-    from pyarrow import types
-
-    if value is None or not types.is_nested(type):
+    if value is None or not pa.types.is_nested(type):
         return value
-    if types.is_struct(type):
+    if pa.types.is_struct(type):
         return {each.name: _plain(value[each.name], each.type) for each in type if value[each.name] is not None}
-    if types.is_map(type):
+    if pa.types.is_map(type):
         return {key: _plain(item, type.item_type) for key, item in value}
     return [_plain(item, type.value_type) for item in value]
 

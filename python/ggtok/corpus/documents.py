@@ -9,15 +9,11 @@ from hashlib import sha256
 from ..errors import CorpusError
 from .blocks import ROW, Block, cut_block, last_row, text_sizes
 from .manifest import Shard
+from .packages import np, pa
 from .plan import Task
 from .reading import read
 from .settings import Settings
 from .sources import Input
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
-
 
 Watch = Callable[[int, int, int], None]
 """Is told how many more bytes of input, documents and tokens are done. It ends the work by raising."""
@@ -51,8 +47,6 @@ class Documents:
 
     def of_shard(self, shard: Shard) -> Iterator[tuple[int, Block]]:
         """The documents of the next shard, each block with the number of its input."""
-        import numpy as np
-
         room, hashes = self._settings.shard_size, _Hashes()
         while self._next is not None and room > 0:
             number, block = self._next
@@ -99,9 +93,6 @@ class _Hashes:
         self._sizes, self._texts, self._is_used = sha256(), sha256(), False
 
     def add(self, column: pa.ChunkedArray) -> None:
-        import numpy as np
-        import pyarrow as pa
-
         self._is_used = True
         self._sizes.update(text_sizes(column).data)
         for chunk in column.cast(pa.large_binary()).chunks:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import CorpusError
-from .manifest import MANIFEST, Manifest
+from .manifest import MANIFEST, Manifest, plain
 
 NUM_SOURCES = 50
 """Sources that a page shows, the largest first; the last row adds up the others."""
@@ -49,12 +50,12 @@ class Info:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self._manifest = manifest
-        totals = manifest.totals()
-        self.is_complete = manifest.is_complete
-        self.format: str = manifest.head["settings"]["writing"]["format"]
-        self.tokenizer: dict[str, Any] = manifest.head["tokenizer"]
+        totals = manifest.sums()
+        self.is_complete = manifest.complete
+        self.format: str = manifest.settings.writing.format
+        self.tokenizer: dict[str, Any] = plain(manifest.tokenizer)
         """The tokenizer's digest, name, kind and size, and which special tokens were added."""
-        self.settings: dict[str, Any] = manifest.head["settings"]
+        self.settings: dict[str, Any] = plain(manifest.settings)
         self.shards = len(manifest.shards)
         """How many are finished."""
         self.documents = totals["documents"]
@@ -75,30 +76,27 @@ class Info:
     @property
     def lengths(self) -> list[Lengths]:
         """How many documents have how many tokens: 0, 1, 2 to 3, 4 to 7, and so on by powers of two."""
-        sums: dict[int, int] = {}
+        sums: Counter[int] = Counter()
         for shard in self._manifest.shards:
-            for bits, documents in shard.lengths.items():
-                sums[bits] = sums.get(bits, 0) + documents
+            sums.update(shard.lengths)
         return [Lengths((1 << bits) >> 1, (1 << bits) - 1, documents) for bits, documents in sorted(sums.items())]
 
     @property
     def sources(self) -> list[Source]:
         """The inputs in their order, those without documents too."""
-        sums = [[0, 0, 0] for _ in self._manifest.head["inputs"]]
+        sums = [[0, 0, 0] for _ in self._manifest.inputs]
         for shard in self._manifest.shards:
             for number, source in shard.sources.items():
                 sums[number] = [before + more for before, more in zip(sums[number], source, strict=True)]
-        names = [input["name"] for input in self._manifest.head["inputs"]]
-        return [Source(name, *each) for name, each in zip(names, sums, strict=True)]
+        return [Source(input.name, *each) for input, each in zip(self._manifest.inputs, sums, strict=True)]
 
     @property
     def packing(self) -> dict[str, int]:
         """Of packed sequences: sums of what the packer counts. Empty without packing."""
-        sums: dict[str, int] = {}
+        sums: Counter[str] = Counter()
         for shard in self._manifest.shards:
-            for name, value in shard.packing.items():
-                sums[name] = sums.get(name, 0) + value
-        return sums
+            sums.update(shard.packing)
+        return dict(sums)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON can hold it."""

@@ -9,39 +9,33 @@ Complexity: `short` is O(documents) and shares the ids, `ended` is O(ids).
 from __future__ import annotations
 
 from ..errors import CorpusError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa  # type: ignore[import-untyped]
-    from numpy.typing import NDArray
+from .packages import np, pa
 
 MOST_IDS = 2**31 - 1
 """The most ids that 32-bit offsets can address."""
 
 
-def short(rows: pa.LargeListArray, most: int | None = None) -> list[pa.ListArray]:
-    """The rows as arrays of lists with 32-bit offsets, each of at most `most` items in all (default: `MOST_IDS`).
+def short(rows: pa.LargeListArray) -> list[pa.ListArray]:
+    """The rows as arrays of lists with 32-bit offsets, each of at most `MOST_IDS` items in all.
 
     Raises `CorpusError` if a single row has more.
     """
-    import numpy as np
-    import pyarrow as pa
-
-    offsets, pieces = rows.offsets.to_numpy(), []
-    for start, end in _ranges(offsets, MOST_IDS if most is None else most):
+    offsets, pieces, start = rows.offsets.to_numpy(), [], 0
+    while start < len(rows):
+        end = int(offsets.searchsorted(offsets[start] + MOST_IDS, side="right")) - 1
+        if end <= start:
+            num_items = offsets[start + 1] - offsets[start]
+            raise CorpusError(f"a document has {num_items} tokens, and a list holds at most {MOST_IDS}")
         own = offsets[start : end + 1] - offsets[start]
         items = rows.values.slice(offsets[start], own[-1])
         nulls = rows.slice(start, end - start).is_null() if rows.null_count else None
         pieces.append(pa.ListArray.from_arrays(pa.array(own.astype(np.int32)), items, mask=nulls))
+        start = end
     return pieces
 
 
 def ended(rows: pa.LargeListArray, last: int) -> pa.LargeListArray:
     """The rows of ids with one more id at the end of each that is not null. `rows` is not a slice."""
-    import numpy as np
-    import pyarrow as pa
-
     offsets = rows.offsets.to_numpy()
     is_text = rows.is_valid().to_numpy(zero_copy_only=False)
     new_offsets = np.zeros_like(offsets)
@@ -52,16 +46,3 @@ def ended(rows: pa.LargeListArray, last: int) -> pa.LargeListArray:
     ids[is_old] = rows.values.to_numpy()
     buffers = [rows.buffers()[0], pa.py_buffer(new_offsets)]
     return pa.Array.from_buffers(rows.type, len(rows), buffers, children=[pa.array(ids)])
-
-
-def _ranges(offsets: NDArray[np.int64], most: int) -> list[tuple[int, int]]:
-    """Consecutive ranges of rows, each of as many rows as have at most `most` items together."""
-    ranges, start, num_rows = [], 0, len(offsets) - 1
-    while start < num_rows:
-        end = int(offsets.searchsorted(offsets[start] + most, side="right")) - 1
-        if end <= start:
-            num_items = int(offsets[start + 1] - offsets[start])
-            raise CorpusError(f"a document has {num_items} tokens, and a list holds at most {most}")
-        ranges.append((start, end))
-        start = end
-    return ranges

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,25 +65,32 @@ class Shard:
     texts: str = ""
     """SHA-256 of the texts, if they came from standard input, which has no hash of its own."""
 
-    @classmethod
-    def from_json(cls, data: object, place: str, head: _Head) -> Shard:
-        """Raises `ValueError` if it is not what `asdict` makes of a shard."""
-        shard: Shard = typed(data, cls, place)
-        numbers = [*shard.sources, *(piece.input for piece in shard.ranges)]
-        if not all(number < len(head.inputs) for number in numbers):
-            raise ValueError(f"{place} has inputs {numbers}, of {len(head.inputs)}")
-        if not all(bits < 64 for bits in shard.lengths):
-            raise ValueError(f"{place}.lengths has keys {[*shard.lengths]}")
-        if not all(NAME.fullmatch(name) for name in (shard.name, *(file.name for file in shard.files))):
+    @property
+    def task(self) -> str:
+        """The name of the task that makes it."""
+        return self.name.partition("-")[0]
+
+    @property
+    def number(self) -> int:
+        """Its place among the shards of its task."""
+        return int(self.name.partition("-")[2] or 0)
+
+    def check(self, place: str, manifest: Manifest) -> None:
+        """Raises `ValueError` if no run can have made it."""
+        numbers = [*self.sources, *(piece.input for piece in self.ranges)]
+        if not all(number < len(manifest.inputs) for number in numbers):
+            raise ValueError(f"{place} has inputs {numbers}, of {len(manifest.inputs)}")
+        if not all(bits < 64 for bits in self.lengths):
+            raise ValueError(f"{place}.lengths has keys {[*self.lengths]}")
+        if not all(NAME.fullmatch(name) for name in (self.name, *(file.name for file in self.files))):
             raise ValueError(f"{place} has a name that no shard has")
-        counted = Packing.__dataclass_fields__ if head.settings.writing.pack else {}
-        if shard.packing.keys() != counted.keys():
-            raise ValueError(f"{place}.packing has the keys {[*shard.packing]}, not {[*counted]}")
-        return shard
+        counted = Packing.__dataclass_fields__ if manifest.settings.writing.pack else {}
+        if self.packing.keys() != counted.keys():
+            raise ValueError(f"{place}.packing has the keys {[*self.packing]}, not {[*counted]}")
 
 
 @dataclass(slots=True)
-class _Tokenizer:
+class TokenizerEntry:
     """What a manifest says of the tokenizer."""
 
     digest: str
@@ -99,7 +106,7 @@ class _Tokenizer:
 
 
 @dataclass(slots=True)
-class _Input:
+class InputEntry:
     """What it says of an input."""
 
     name: str
@@ -110,24 +117,19 @@ class _Input:
 
 
 @dataclass(slots=True)
-class _Head:
-    """What a manifest says before its shards. Damage is found by these types; `Manifest` has the same as JSON."""
+class Manifest:
+    """A corpus: what it is made from, by which settings, and its shards. The fields are those of the file."""
 
     manifest: int
+    """`VERSION`."""
     ggtok: str
-    tokenizer: _Tokenizer
+    tokenizer: TokenizerEntry
     settings: Settings
-    inputs: list[_Input]
-
-
-@dataclass(slots=True)
-class Manifest:
-    """A corpus: what it is made from, by which settings, and its shards."""
-
-    head: dict[str, Any]
-    """The version, the tokenizer, the settings and the inputs: what must not change."""
+    inputs: list[InputEntry]
+    complete: bool = False
+    totals: dict[str, int] = field(default_factory=dict)
+    """Sums over all shards, once it is complete."""
     shards: list[Shard] = field(default_factory=list)
-    is_complete: bool = False
 
     @classmethod
     def read(cls, folder: Path, *, is_locked: bool = False) -> Manifest | None:
@@ -140,27 +142,27 @@ class Manifest:
         if not path.is_file():  # nor a pipe, which would be waited for
             return None
         try:
-            head = typed(json.loads(path.read_bytes()), dict[str, Any], "the manifest")
-            if typed(head.get("manifest"), int, "manifest") > VERSION:
+            document = typed(json.loads(path.read_bytes()), dict[str, Any], "the manifest")
+            if typed(document.get("manifest"), int, "manifest") > VERSION:
                 raise ValueError("it was written by a later version of ggtok")
-            is_complete = typed(head.pop("complete", None), bool, "complete")
-            rows, _ = typed(head.pop("shards", None), list[Any], "shards"), head.pop("totals", None)
-            known: _Head = typed(head, _Head, "the manifest")
-            if (known.settings.writing.pack or 0) > MOST_PACK:
+            manifest: Manifest = typed(document, cls, "the manifest")
+            if (manifest.settings.writing.pack or 0) > MOST_PACK:
                 raise ValueError(f"settings.writing.pack is more than {MOST_PACK}")
-            shards = [Shard.from_json(row, f"shards[{at}]", known) for at, row in enumerate(rows)]
+            for at, shard in enumerate(manifest.shards):
+                shard.check(f"shards[{at}]", manifest)
         except (ValueError, RecursionError) as error:
             raise CorpusError(f"this cannot be read as the manifest of a corpus: {error}", source=str(path)) from error
-        return cls(head, shards if is_complete else _journal(folder / JOURNAL, known, is_locked), is_complete)
+        if not manifest.complete:
+            manifest.shards = _journal(folder / JOURNAL, manifest, is_locked)
+        return manifest
 
     def write(self, folder: Path) -> None:
         """Writes it, complete or not, over the one that is there."""
-        shards = [asdict(shard) for shard in self.shards] if self.is_complete else []
-        totals = self.totals() if self.is_complete else {}
-        document = {**self.head, "complete": self.is_complete, "totals": totals, "shards": shards}
+        done = (self.sums(), self.shards) if self.complete else ({}, [])
+        document = replace(self, totals=done[0], shards=done[1])
         with explained(MANIFEST), replacing(str(folder / MANIFEST)) as file:
-            file.write(_bytes(document, indent=1) + b"\n")
-        if self.is_complete:
+            file.write(_bytes(document, indent=1))
+        if self.complete:
             (folder / JOURNAL).unlink(missing_ok=True)
 
     def add(self, folder: Path, shard: Shard) -> None:
@@ -173,19 +175,19 @@ class Manifest:
         _append(folder, self.shards)
         self.write(folder)
 
-    def totals(self) -> dict[str, int]:
+    def sums(self) -> dict[str, int]:
         """Sums over all shards."""
         names = ("documents", "tokens", "text_bytes", "input_bytes", "rejected", "cut", "dropped")
         return {name: sum(getattr(shard, name) for shard in self.shards) for name in names}
 
-    def difference(self, head: dict[str, Any]) -> str | None:
+    def difference(self, other: Manifest) -> str | None:
         """The first thing in which another run differs from this one, as people name it. `None` if nothing does."""
-        if self.head["ggtok"] != head["ggtok"]:
-            return f"it was begun by ggtok {self.head['ggtok']}, and this is {head['ggtok']}"
+        if self.ggtok != other.ggtok:
+            return f"it was begun by ggtok {self.ggtok}, and this is {other.ggtok}"
         for key, what in (("digest", "tokenizer"), ("chat_template_sha256", "chat template")):
-            if self.head["tokenizer"].get(key) != head["tokenizer"].get(key):
+            if getattr(self.tokenizer, key) != getattr(other.tokenizer, key):
                 return f"the {what} has changed since"
-        before, after = ({input["name"]: input for input in each["inputs"]} for each in (self.head, head))
+        before, after = ({input.name: input for input in each.inputs} for each in (self, other))
         for name, input in before.items():
             if name not in after:
                 return f"the input {name} is missing now"
@@ -196,11 +198,16 @@ class Manifest:
                 return f"the input {name} was not there then"
         if list(before) != list(after):
             return "the inputs are in another order now"
-        was, now = dict(_flat(self.head["settings"])), dict(_flat(head["settings"]))
+        was, now = dict(_flat(plain(self.settings))), dict(_flat(plain(other.settings)))
         for place in now:
             if (then := was.get(place)) != now[place]:
                 return f"the setting {place[-1]} has changed: it was {then!r}, and now it is {now[place]!r}"
         return None
+
+
+def plain(value: Any) -> Any:
+    """A dataclass of this module as JSON has it: without tuples."""
+    return json.loads(json.dumps(asdict(value)))
 
 
 def _flat(settings: dict[str, Any], *groups: str) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -212,20 +219,20 @@ def _flat(settings: dict[str, Any], *groups: str) -> Iterator[tuple[tuple[str, .
             yield (*groups, key), value
 
 
-def _bytes(value: object, indent: int | None = None) -> bytes:
-    """JSON. Names may have bytes that are not UTF-8, which Python has as surrogates."""
-    return json.dumps(value, indent=indent, ensure_ascii=False).encode("utf-8", "surrogatepass")
+def _bytes(value: Manifest | Shard, indent: int | None = None) -> bytes:
+    """JSON, and a line end. Names may have bytes that are not UTF-8, which Python has as surrogates."""
+    return json.dumps(asdict(value), indent=indent, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
 def _append(folder: Path, shards: list[Shard]) -> None:
     """Adds shards to the journal."""
     with explained(JOURNAL), open(folder / JOURNAL, "ab", opener=no_follow) as file:
-        file.writelines(_bytes(asdict(shard)) + b"\n" for shard in shards)
+        file.writelines(map(_bytes, shards))
         file.flush()
         os.fsync(file.fileno())
 
 
-def _journal(path: Path, head: _Head, is_locked: bool) -> list[Shard]:
+def _journal(path: Path, manifest: Manifest, is_locked: bool) -> list[Shard]:
     """The shards of a journal."""
     if not path.is_file():
         return []
@@ -234,9 +241,12 @@ def _journal(path: Path, head: _Head, is_locked: bool) -> list[Shard]:
     if is_locked and len(whole) < len(data):
         with explained(JOURNAL), open(path, "r+b", opener=no_follow) as file:
             file.truncate(len(whole))
+    shards: dict[str, Shard] = {}
     try:
-        lines = enumerate(whole.splitlines(), 1)
-        shards = [Shard.from_json(json.loads(line), f"line {number}", head) for number, line in lines]
+        for number, line in enumerate(whole.splitlines(), 1):
+            shard: Shard = typed(json.loads(line), Shard, f"line {number}")
+            shard.check(f"line {number}", manifest)
+            shards[shard.name] = shard  # one is made again if its files are gone
     except (ValueError, RecursionError) as error:
         raise CorpusError(f"the journal is damaged: {error}", source=str(path)) from error
-    return list({shard.name: shard for shard in shards}.values())  # one is made again if its files are gone
+    return list(shards.values())

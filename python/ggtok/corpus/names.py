@@ -1,9 +1,11 @@
-"""Names in error messages: the ones that were probably meant."""
+"""Names of columns and fields: in errors, the ones that were probably meant."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+
+from ..errors import CorpusError
 
 MOST = 3
 """Names that are shown."""
@@ -19,13 +21,15 @@ def _nearest(name: str, known: tuple[str, ...]) -> str:
     from difflib import get_close_matches
 
     if near := get_close_matches(name, known, MOST):
-        return f": the nearest {'is' if len(near) == 1 else 'are'} {listed(near)}"
+        return f": the nearest {'is' if len(near) == 1 else 'are'} {', '.join(map(repr, near))}"
     if not known:
         return ""
     more = f" and {len(known) - MOST:,} more" if len(known) > MOST else ""
-    return f": there {'is' if len(known) == 1 else 'are'} {listed(known[:MOST])}{more}"
+    return f": there {'is' if len(known) == 1 else 'are'} {', '.join(map(repr, known[:MOST]))}{more}"
 
 
-def listed(names: Iterable[str]) -> str:
-    """Names in quotes, with commas."""
-    return ", ".join(map(repr, names))
+def check_column(name: str, names: list[str], source: str | None = None) -> None:
+    """Raises `CorpusError` unless a table has exactly one column of this name."""
+    if (count := names.count(name)) != 1:
+        problem = f"there are {count} columns {name!r}" if count else f"there is no column {name!r}"
+        raise CorpusError(problem + ("" if count else nearest(name, names)), source=source)

@@ -21,19 +21,13 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from .blocks import BOUNDARIES, IDS, MASK
+from .packages import np, npt, pa
 from .writing.lists import lists
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    import numpy as np
-    import pyarrow as pa  # type: ignore[import-untyped]
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.int64]
+Numbers: TypeAlias = "npt.NDArray[np.int64]"
 
 TABLE_TOKENS = 1 << 20
 """About how many tokens a table of packed sequences has."""
@@ -66,9 +60,9 @@ class Packer:
     def __init__(self, length: int, pad_id: int) -> None:
         self.length, self.pad_id = length, pad_id
         self.report = Packing()
-        self._lengths: list[NDArray[np.int32]] = []
-        self._ids: list[NDArray[Any]] = []
-        self._masks: list[NDArray[Any]] = []
+        self._lengths: list[npt.NDArray[np.int32]] = []
+        self._ids: list[npt.NDArray[Any]] = []
+        self._masks: list[npt.NDArray[Any]] = []
         self._num_tokens = 0
 
     def push(self, table: pa.Table) -> list[pa.Table]:
@@ -78,8 +72,6 @@ class Packer:
 
         Raises `CorpusError` if a list is null.
         """
-        import numpy as np
-
         tables = []
         has_mask = MASK in table.column_names
         flags = [flags for _, flags in lists(table[MASK])] if has_mask else []
@@ -104,8 +96,6 @@ class Packer:
 
     def flush(self) -> list[pa.Table]:
         """Packs the documents that are left."""
-        import numpy as np
-
         if not self._lengths:
             return []
         lengths = np.concatenate(self._lengths).astype(np.int64)
@@ -129,11 +119,9 @@ class Packer:
         return list(self._tables(starts[order], sizes[order], sequences[order], values))
 
     def _tables(
-        self, starts: Numbers, sizes: Numbers, sequences: Numbers, values: dict[str, NDArray[Any]]
+        self, starts: Numbers, sizes: Numbers, sequences: Numbers, values: dict[str, npt.NDArray[Any]]
     ) -> Iterator[pa.Table]:
         """The sequences of a window, from its pieces in their order. The values end with a sequence of padding."""
-        import numpy as np
-
         num_sequences = int(sequences[-1]) + 1 if len(sequences) else 0
         step = max(1, TABLE_TOKENS // self.length)
         for first in range(0, num_sequences, step):
@@ -142,11 +130,8 @@ class Packer:
             yield self._table(starts[begin:end], sizes[begin:end], sequences[begin:end] - first, count, values)
 
     def _table(
-        self, starts: Numbers, sizes: Numbers, sequences: Numbers, count: int, values: dict[str, NDArray[Any]]
+        self, starts: Numbers, sizes: Numbers, sequences: Numbers, count: int, values: dict[str, npt.NDArray[Any]]
     ) -> pa.Table:
-        import numpy as np
-        import pyarrow as pa
-
         fills = np.bincount(sequences, sizes, count).astype(np.int64)
         places = np.arange(len(sizes)) + sequences  # each sequence has one more piece, which is its padding
 
@@ -170,8 +155,6 @@ class Packer:
 
 def cut(lengths: Numbers, length: int) -> tuple[Numbers, Numbers]:
     """The starts and sizes of the pieces of documents that lie one after the other."""
-    import numpy as np
-
     counts = -(-lengths // length)
     starts = np.repeat(np.cumsum(lengths) - lengths, counts)
     starts += (np.arange(len(starts)) - np.repeat(np.cumsum(counts) - counts, counts)) * length
@@ -181,8 +164,6 @@ def cut(lengths: Numbers, length: int) -> tuple[Numbers, Numbers]:
 
 def in_order(sequences: Numbers) -> Numbers:
     """The sequence of each piece, with the sequences numbered in the order of their first pieces."""
-    import numpy as np
-
     _, firsts = np.unique(sequences, return_index=True)
     numbers = np.empty(len(firsts), np.int64)
     numbers[np.argsort(firsts)] = np.arange(len(firsts))
@@ -191,8 +172,6 @@ def in_order(sequences: Numbers) -> Numbers:
 
 def best_fit_decreasing(sizes: Numbers, capacity: int) -> Numbers:
     """The sequence of each piece. Sizes are from 1 to the capacity, and sequences are counted from 0."""
-    import numpy as np
-
     order = np.argsort(-sizes, kind="stable")
     different, counts = np.unique(sizes, return_counts=True)
     placed: list[int] = []

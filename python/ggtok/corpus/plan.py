@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import zip_longest
 
-from .sources import Input
+from .sources import KINDS, Input
 from .survey import Survey
 
 PIECES = 64
@@ -67,7 +67,7 @@ def plan(inputs: list[Input], surveys: list[Survey | None], shard_size: int, see
             continue
         cuts = survey.cuts
         for cut, after in zip_longest(cuts, cuts[1:]):
-            if input.format in ("lines", "jsonl"):
+            if KINDS[input.format].has_lines:
                 size = (survey.size if after is None else after.start) - cut.start
             else:  # a table is cut by row groups, not by bytes
                 size = cut_size(shard_size, seed) if len(cuts) > 1 else survey.size
@@ -88,8 +88,3 @@ def plan(inputs: list[Input], surveys: list[Survey | None], shard_size: int, see
         tasks.sort(key=lambda task: task[0][0].input)  # streams keep their place among the other inputs
     width = max(5, len(str(len(tasks))))  # so that names sort as numbers do
     return [Task(f"{number:0{width}}", ranges, is_stream) for number, (ranges, is_stream) in enumerate(tasks)]
-
-
-def number_of(shard: str) -> int:
-    """The place of a shard among those of its task, from its name."""
-    return int(shard.partition("-")[2] or 0)

@@ -9,13 +9,12 @@ The main thread alone counts, writes the journal and takes signals: workers send
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -29,8 +28,8 @@ from ..tokenizer.files import lock, no_follow, remove_parts
 from ..tokenizer.keys import CHAT_TEMPLATE
 from ..tokenizer.seam import digest_of
 from .child import Child
-from .manifest import JOURNAL, LOCK, MANIFEST, VERSION, Manifest, Shard
-from .plan import Task, cut_size, number_of, plan
+from .manifest import JOURNAL, LOCK, MANIFEST, VERSION, InputEntry, Manifest, Shard, TokenizerEntry
+from .plan import Task, cut_size, plan
 from .shard import Job, make_shards, stamp
 from .sources import Input
 from .survey import Survey, fingerprint
@@ -84,15 +83,15 @@ def run(job: Job, threads: int, progress: Progress) -> Manifest:
             raise CorpusError(f"it holds {other[0]}, but no {MANIFEST}: choose an empty folder", source=str(folder))
         job = replace(job, stamps=[stamp(input) for input in job.inputs])
         surveys = _survey(job, threads, state, progress)
-        manifest = Manifest(_head(job, surveys))
+        manifest = _begun(job, surveys)
         if before is None:
             manifest.write(folder)
-        elif (difference := before.difference(manifest.head)) is not None:
+        elif (difference := before.difference(manifest)) is not None:
             advice = "choose another folder, or delete this one"
             raise CorpusError(f"it holds another corpus: {difference}; {advice}", source=str(folder))
         else:
             manifest.shards = _present(folder, before.shards)
-            if before.is_complete:
+            if before.complete:
                 if len(manifest.shards) == len(before.shards):
                     (folder / JOURNAL).unlink(missing_ok=True)  # the run was killed just before
                     return before
@@ -100,7 +99,7 @@ def run(job: Job, threads: int, progress: Progress) -> Manifest:
         job = replace(job, done={shard.name: shard for shard in manifest.shards})
         tasks = plan(job.inputs, surveys, job.settings.shard_size, job.settings.shuffle)
         _make(job, tasks, threads, manifest, state, progress)
-        manifest.is_complete = True
+        manifest.complete = True
         manifest.shards.sort(key=lambda shard: shard.name)
         manifest.write(folder)
     return manifest
@@ -129,7 +128,7 @@ def _make(job: Job, tasks: list[Task], threads: int, manifest: Manifest, state: 
     missing = [task for task in tasks if task.name not in ended]
     state.shards = len(manifest.shards)
     # A stream that has not ended is read from its start again.
-    state.bytes = sum(shard.input_bytes for shard in manifest.shards if _task(shard) in ended)
+    state.bytes = sum(shard.input_bytes for shard in manifest.shards if shard.task in ended)
     workers = max(min(threads, len(missing)), 1)
     job = replace(job, threads=threads // workers)
     in_processes = workers > (1 if job.settings.reading.is_chat else MOST_THREADS)
@@ -222,37 +221,33 @@ def _on_threads(
         del errors, failure, futures
 
 
-def _head(job: Job, surveys: list[Survey | None]) -> dict[str, Any]:
-    """What the manifest says before any shard is made."""
+def _begun(job: Job, surveys: list[Survey | None]) -> Manifest:
+    """The manifest before any shard is made."""
     vocab, metadata, settings = job.tokenizer.vocab, job.tokenizer.metadata, job.settings
-    tokenizer = {
-        "digest": digest_of(job.tokenizer),
-        "name": metadata.get("general.name"),
-        "kind": vocab.kind,
-        "pre": vocab.pre,
-        "vocab_size": len(vocab),
-        "adds_bos": settings.encoding.add_special and vocab.add_bos,
-        "adds_eos": settings.encoding.append_eos or (settings.encoding.add_special and vocab.add_eos),
-        "bos_id": vocab.bos_id,
-        "eos_id": vocab.eos_id,
-    }
     own = settings.encoding.template_text
     template = metadata.get(CHAT_TEMPLATE) if own is None else own
+    hash = None
     if settings.reading.is_chat and isinstance(template, str):
-        tokenizer["chat_template_sha256"] = sha256(template.encode("utf-8", "surrogateescape")).hexdigest()
+        hash = sha256(template.encode("utf-8", "surrogateescape")).hexdigest()
+    tokenizer = TokenizerEntry(
+        digest=digest_of(job.tokenizer),
+        name=metadata.get("general.name"),
+        kind=vocab.kind,
+        pre=vocab.pre,
+        vocab_size=len(vocab),
+        adds_bos=settings.encoding.add_special and vocab.add_bos,
+        adds_eos=settings.encoding.append_eos or (settings.encoding.add_special and vocab.add_eos),
+        bos_id=vocab.bos_id,
+        eos_id=vocab.eos_id,
+        chat_template_sha256=hash,
+    )
     inputs = [
-        {
-            "name": input.name,
-            "format": input.format,
-            "compression": input.compression,
-            "size": None if survey is None else survey.size,
-            "sha256": None if survey is None else survey.sha256,
-        }
+        InputEntry(
+            input.name, input.format, input.compression, *((survey.size, survey.sha256) if survey else (None, None))
+        )
         for input, survey in zip(job.inputs, surveys, strict=True)
     ]
-    head = {"manifest": VERSION, "ggtok": __version__, "tokenizer": tokenizer}
-    # As it will be read back: JSON has no tuples.
-    return json.loads(json.dumps({**head, "settings": asdict(settings), "inputs": inputs}))  # type: ignore[no-any-return]
+    return Manifest(VERSION, __version__, tokenizer, settings, inputs)
 
 
 def _present(folder: Path, shards: list[Shard]) -> list[Shard]:
@@ -267,13 +262,8 @@ def _present(folder: Path, shards: list[Shard]) -> list[Shard]:
 
 def _ended(shards: list[Shard]) -> set[str]:
     """The names of the tasks whose shards are all there: as many as the number of the last one says."""
-    count = Counter(_task(shard) for shard in shards)
-    return {_task(last) for last in shards if last.is_last and count[_task(last)] == number_of(last.name) + 1}
-
-
-def _task(shard: Shard) -> str:
-    """The name of the task that makes a shard."""
-    return shard.name.partition("-")[0]
+    count = Counter(shard.task for shard in shards)
+    return {last.task for last in shards if last.is_last and count[last.task] == last.number + 1}
 
 
 @contextmanager

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from operator import index as as_int
+from typing import Any, Literal, SupportsIndex
+
+from ..errors import CorpusError
+from ..tokenizer.arguments import mapping, one_of, without_surrogates
 
 InputFormat = Literal["text", "lines", "jsonl", "parquet", "arrow"]
 """A document per file, per line, per JSON object of a line, or per row of a column."""
 
 Format = Literal["parquet", "arrow", "megatron", "datatrove", "flat"]
+"""The formats of shards. Each is a file of this name in `writing`."""
 
 Compression = Literal["zstd", "lz4", "snappy", "none"]
 
@@ -56,6 +62,35 @@ class Encoding:
     """Variables of the template, by name."""
     mask: Masks = "turn"
     """What the assistant mask covers."""
+
+
+def encoding_of(
+    field: str,
+    messages: str | None,
+    chat: tuple[str | None, str | None, Mapping[str, Any] | None, Masks],
+    special: tuple[bool, bool, bool],
+    max_length: SupportsIndex | None,
+    too_long: TooLong,
+) -> Encoding:
+    """The settings that arguments are: `chat` has those from `tools` to `mask`, and `special` the flags.
+
+    Raises `CorpusError` if one is out of range, or is for conversations and there are none.
+    """
+    tools, template_text, variables, mask = chat
+    without_surrogates("template_text", template_text)
+    named = tuple(mapping("variables", variables or {}).items())
+    given = {"tools": tools is not None, "template_text": template_text is not None, "variables": named != ()}
+    for name, is_given in (given | {"mask": mask != "turn"}).items():
+        if is_given and messages is None:
+            raise CorpusError(f"{name} is for conversations: give messages too")
+    one_of("mask", mask, Masks, CorpusError)
+    one_of("too_long", too_long, TooLong, CorpusError)
+    most = None if max_length is None else as_int(max_length)
+    if most is not None and most < 1:
+        raise CorpusError(f"max_length must be at least 1, not {most}")
+    return Encoding(
+        messages or field, messages is not None, *special, most, too_long, tools, template_text, named, mask
+    )
 
 
 @dataclass(frozen=True, slots=True)

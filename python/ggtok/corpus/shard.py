@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -15,18 +14,15 @@ from .blocks import IDS, MASK, ROW, SOURCE, BadRow, Block, num_tokens, text_size
 from .chats import add_found
 from .documents import Documents, Watch
 from .manifest import Shard
+from .packages import np, pa
 from .packing import Packer
 from .plan import Task
 from .settings import Settings
 from .shuffling import Shuffler
 from .sources import Input
 from .table import Encoded, encode_block
-from .writing import open_writer
+from .writing import writer_of
 from .writing.files import ShardFiles
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
 
 REJECTED = ".rejected.jsonl"
 """The ending of the file with the rows of a shard that are not documents."""
@@ -85,9 +81,7 @@ def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
             documents.skip(done)
             continue
         shard = Shard(name, list(task.ranges))
-        files = ShardFiles(job.folder, name)
-        with ExitStack() as stack:
-            stack.callback(files.discard)  # after a commit, nothing is left to discard
+        with ShardFiles(job.folder, name) as files:
             _write(job, documents.of_shard(shard), shard, files, watch)
             job.check_unchanged(task)
             shard.files = files.commit()
@@ -97,7 +91,7 @@ def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
 def _write(job: Job, blocks: Iterator[tuple[int, Block]], shard: Shard, files: ShardFiles, watch: Watch) -> None:
     """Writes the documents of a shard in their final order, and adds up what they are."""
     settings, rejected = job.settings, None
-    writer = open_writer(files, settings.writing)
+    writer = writer_of(settings.writing.format)(files, settings.writing)
     stages = Stages(settings, shard.name, writer.write)
     for number, block in blocks:
         encoded = encode_block(block, job.tokenizer, settings.encoding, job.threads)
@@ -145,21 +139,16 @@ class Stages:
 
 def selected(table: pa.Table, settings: Settings, source: str) -> pa.Table:
     """The columns that a writer needs. Texts are left behind unless they are carried over."""
-    import pyarrow as pa
-
     writing = settings.writing
-    wanted = [name for name in (*writing.columns, writing.id_column) if name is not None]
-    if writing.format == "flat":
+    wanted = {IDS, MASK, *writing.columns, writing.id_column}
+    if writer_of(writing.format).has_index:
         table = table.append_column(SOURCE, pa.repeat(pa.scalar(source), table.num_rows))
-        wanted += [ROW, SOURCE]
-    tokens = [name for name in table.column_names if name in (IDS, MASK)]
-    return table.select([*tokens, *dict.fromkeys(wanted)])
+        wanted |= {ROW, SOURCE}
+    return table.select([name for name in table.column_names if name in wanted])
 
 
 def _count(shard: Shard, number: int, encoded: Encoded, field: str) -> tuple[int, int]:
     """Adds documents to the sums of their shard. Returns how many there are, and how many tokens."""
-    import numpy as np
-
     lengths = num_tokens(encoded.table.column(IDS))
     sums = [len(lengths), int(lengths.sum()), int(text_sizes(encoded.table.column(field)).sum())]
     shard.documents += sums[0]

@@ -11,12 +11,7 @@ from collections.abc import Callable
 from hashlib import sha256
 
 from .blocks import IDS, num_tokens
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa  # type: ignore[import-untyped]
-    from numpy.typing import NDArray
+from .packages import np, npt, pa
 
 BUFFER = 1 << 24
 """Tokens of the buffer, 64 MiB of ids. A document counts `EXTRA` more, so that empty ones fill it too."""
@@ -36,8 +31,6 @@ class Shuffler:
 
     def push(self, table: pa.Table) -> None:
         """Adds documents. A buffer ends with the document that fills it, however the tables are cut."""
-        import numpy as np
-
         ends = np.cumsum(num_tokens(table.column(IDS)) + EXTRA)
         first = 0
         while first < table.num_rows:
@@ -51,9 +44,6 @@ class Shuffler:
 
     def flush(self) -> None:
         """Passes on what waits."""
-        import numpy as np
-        import pyarrow as pa
-
         if not self._waiting:
             return
         table = pa.concat_tables(self._waiting)
@@ -63,10 +53,8 @@ class Shuffler:
         self._write(table.take(np.argsort(splitmix64(numbers, self._key), kind="stable")))
 
 
-def splitmix64(numbers: NDArray[np.uint64], key: int) -> NDArray[np.uint64]:
+def splitmix64(numbers: npt.NDArray[np.uint64], key: int) -> npt.NDArray[np.uint64]:
     """A 64-bit hash of each number. For one key, different numbers have different hashes."""
-    import numpy as np
-
     mixed = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(key)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -11,42 +11,41 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import CorpusError
-from .names import listed, nearest
+from .names import nearest
 from .settings import InputFormat
 
 STANDARD_INPUT = "-"
 
-ENDINGS: dict[InputFormat, tuple[str, ...]] = {
-    "jsonl": (".jsonl", ".ndjson", ".jsonlines"),
-    "parquet": (".parquet", ".pq"),
-    "arrow": (".arrow", ".feather", ".ipc"),
-    "text": (
-        *(
-            ".txt",
-            ".text",
-            ".md",
-            ".markdown",
-            ".rst",
-            ".tex",
-            ".html",
-            ".htm",
-            ".xml",
-            ".py",
-            ".pyi",
-            ".c",
-            ".h",
-            ".cc",
-        ),
-        *(".cpp", ".hpp", ".cu", ".rs", ".go", ".java", ".kt", ".scala", ".js", ".mjs", ".ts", ".tsx", ".jsx", ".css"),
-        *(".rb", ".php", ".pl", ".lua", ".r", ".jl", ".hs", ".ml", ".swift", ".cs", ".sh", ".sql", ".yaml", ".yml"),
-        *(".toml", ".ini", ".cfg", ".log"),
-    ),
-}
-"""What files of a format are called. `lines` has no ending: a text is one document unless the user says otherwise."""
+TEXTS = """
+    .txt .text .md .markdown .rst .tex .html .htm .xml .yaml .yml .toml .ini .cfg .log .py .pyi .c .h .cc .cpp .hpp .cu
+    .rs .go .java .kt .scala .js .mjs .ts .tsx .jsx .css .rb .php .pl .lua .r .jl .hs .ml .swift .cs .sh .sql
+"""
 
-FORMATS: tuple[InputFormat, ...] = ("text", "lines", "jsonl", "parquet", "arrow")
+
+class Kind(NamedTuple):
+    """A format of inputs."""
+
+    module: str
+    """Of `reading`. It has `read`, and that of a table `parts`: where a file can be cut."""
+    endings: tuple[str, ...] = ()
+    """What files are called."""
+    is_table: bool = False
+    """Whether a file has columns and is read at any place, so that it is neither compressed as a whole nor a pipe."""
+    has_lines: bool = False
+    """Whether a row is a line, so that a file can be cut after any of them."""
+
+
+KINDS: dict[InputFormat, Kind] = {
+    "text": Kind("text", tuple(TEXTS.split())),
+    "lines": Kind("lines", has_lines=True),
+    "jsonl": Kind("lines", (".jsonl", ".ndjson", ".jsonlines"), has_lines=True),
+    "parquet": Kind("parquet", (".parquet", ".pq"), is_table=True),
+    "arrow": Kind("arrow", (".arrow", ".feather", ".ipc"), is_table=True),
+}
+"""`lines` has no ending: a text is one document unless the user says otherwise."""
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 """pyarrow's names, by the ending after the format's."""
@@ -54,7 +53,7 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", "
 ARCHIVES = (".zip", ".tar", ".tgz", ".xz", ".7z", ".rar")
 """What cannot be read, whatever it holds."""
 
-_FORMAT_OF = {ending: format for format, endings in ENDINGS.items() for ending in endings}
+_FORMAT_OF = {ending: format for format, kind in KINDS.items() for ending in kind.endings}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +86,6 @@ def inputs(
         CorpusError: A source does not exist, cannot be read or stands for nothing; a format is unknown; a file comes
             twice; there are no sources.
     """
-    if format is not None and format not in FORMATS:
-        raise CorpusError(f"the format of inputs must be one of {listed(FORMATS)}, not {format!r}")
-    if isinstance(sources, (str, os.PathLike)):
-        sources = [sources]
     output = None if without is None else os.path.realpath(without)
     found: list[Input] = []
     seen: dict[tuple[int, int], str] = {}
@@ -118,7 +113,7 @@ def _of_source(source: str, format: InputFormat | None, output: str | None) -> I
     if source == STANDARD_INPUT:
         if format is None:
             raise CorpusError('standard input ("-") has no name that tells its format: choose it with input_format')
-        if format in ("parquet", "arrow"):
+        if KINDS[format].is_table:
             raise CorpusError(f"{format} cannot be read from standard input: name the file")
         yield Input(STANDARD_INPUT, None, format, None, None)
     elif os.path.isdir(source):
@@ -159,8 +154,8 @@ def _of_folder(folder: str, format: InputFormat | None, output: str | None) -> l
         wanted = (name for name in files if not name.startswith(".") and _is_of(name, format))
         found += [_of_file(os.path.join(place, name), format) for name in wanted]
     if not found:
-        formats = FORMATS if format is None else [format]
-        endings = [ending for each in formats for ending in ENDINGS.get("text" if each == "lines" else each, ())]
+        formats = KINDS if format is None else ["text" if format == "lines" else format]
+        endings = [ending for each in formats for ending in KINDS[each].endings]
         raise CorpusError(
             f"this folder has no files to read: looked for {', '.join(endings[:20])}"
             f"{', ...' if len(endings) > 20 else ''}, also compressed",
@@ -208,9 +203,10 @@ def _of_file(path: str, format: InputFormat | None) -> Input:
             "JSON Lines is read, an object per line: if this file has that, choose input_format 'jsonl'", source=name
         )
     if chosen is None:
+        *others, last = KINDS
         of = f"the ending {ending!r} is not known" if ending else "a name without an ending does not tell the format"
-        raise CorpusError(f"{of}: choose input_format {', '.join(FORMATS[:-1])} or {FORMATS[-1]}", source=name)
-    if compression and chosen in ("parquet", "arrow"):
+        raise CorpusError(f"{of}: choose input_format {', '.join(others)} or {last}", source=name)
+    if compression and KINDS[chosen].is_table:
         raise CorpusError(f"a {chosen} file cannot be read inside {compression}: unpack it first", source=name)
     return Input(name, path, chosen, compression, status.st_size)
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import starmap
+from typing import NamedTuple
 
 from ..errors import CorpusError
-from .sources import Input
+from .sources import KINDS, Input
 
 CHUNK = 1 << 22
 """Bytes that are read at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """Where a part of an input starts."""
 
     start: int
@@ -36,8 +37,6 @@ class Survey:
     sha256: str
     cuts: tuple[Cut, ...]
     """The first part starts with the input."""
-    num_rows: int | None
-    """`None` if only reading tells: for compressed files."""
 
 
 def fingerprint(source: Input, cut: int, progress: Callable[[int], object] = lambda num_bytes: None) -> Survey:
@@ -53,7 +52,7 @@ def fingerprint(source: Input, cut: int, progress: Callable[[int], object] = lam
     """
     if source.path is None:
         raise CorpusError("standard input can be read only once, so it has no hash", source=source.name)
-    has_lines = source.format in ("lines", "jsonl") and source.compression is None
+    has_lines = KINDS[source.format].has_lines and source.compression is None
     digest, lines = hashlib.sha256(), _Lines(cut)
     size = 0
     try:
@@ -66,23 +65,15 @@ def fingerprint(source: Input, cut: int, progress: Callable[[int], object] = lam
                 progress(len(chunk))
     except OSError as error:
         raise CorpusError(f"it cannot be read: {error.strerror}", source=source.name) from error
-    parts, num_rows = _parts(source, cut, lines if has_lines else None)
-    return Survey(size, digest.hexdigest(), tuple(Cut(start, row) for start, row in parts), num_rows)
+    if has_lines:
+        parts = lines.finish()
+    elif KINDS[source.format].is_table:
+        from .reading import module_of
 
-
-def _parts(source: Input, cut: int, lines: _Lines | None) -> tuple[list[tuple[int, int]], int | None]:
-    """The places of the cuts with the numbers of their first rows, and the number of rows."""
-    if lines is not None:
-        return lines.finish()
-    if source.format == "parquet":
-        from .reading.parquet import parquet_parts
-
-        return parquet_parts(source, cut)
-    if source.format == "arrow":
-        from .reading.arrow import arrow_parts
-
-        return arrow_parts(source, cut)
-    return [(0, 1)], 1 if source.format == "text" else None
+        parts = module_of(source).parts(source, cut)
+    else:
+        parts = [(0, 1)]
+    return Survey(size, digest.hexdigest(), tuple(starmap(Cut, parts)))
 
 
 class _Lines:
@@ -91,7 +82,7 @@ class _Lines:
     def __init__(self, cut: int) -> None:
         self.cut, self.next = cut, cut
         self.cuts = [(0, 1)]
-        self.size, self.num_ends, self.ends = 0, 0, True
+        self.size, self.num_ends = 0, 0
 
     def add(self, chunk: bytes) -> None:
         """Counts the next bytes."""
@@ -106,10 +97,9 @@ class _Lines:
             self.next = -(-(self.size + at) // self.cut) * self.cut
         self.num_ends += chunk.count(b"\n", at)
         self.size += len(chunk)
-        self.ends = chunk.endswith(b"\n")
 
-    def finish(self) -> tuple[list[tuple[int, int]], int]:
-        """The cuts, and how many lines there are."""
+    def finish(self) -> list[tuple[int, int]]:
+        """The cuts, none of them at the end."""
         if len(self.cuts) > 1 and self.cuts[-1][0] == self.size:
             self.cuts.pop()
-        return self.cuts, self.num_ends + (not self.ends)
+        return self.cuts

@@ -9,30 +9,22 @@ Complexity: that of encoding. The ids of one chunk are in memory besides the tab
 
 from __future__ import annotations
 
-import difflib
 import os
+from bisect import bisect_left
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from operator import index as as_int
+from typing import Any
 
 from ..errors import ArgumentTypeError, CorpusError
-from ..tokenizer.arguments import mapping, one_of, without_surrogates
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.vocab import FLAGS_READ
 from .blocks import IDS, MASK, ROW, BadRow, Block
 from .chats import Found, encode_chats, is_conversation, warn_of_found
 from .lists import ended, short
-from .packages import import_arrow
-from .settings import Encoding, Masks, TooLong
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Literal
-
-    import numpy as np
-    import pyarrow as pa  # type: ignore[import-untyped]
-    from numpy.typing import NDArray
+from .names import check_column
+from .packages import np, npt, pa, pc
+from .settings import Encoding, Masks, TooLong, encoding_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +58,7 @@ def encode_table(
     parse_special: bool = False,
     append_eos: bool = False,
     max_length: int | None = None,
-    too_long: Literal["cut", "drop"] = "cut",
+    too_long: TooLong = "cut",
     ids: str = IDS,
 ) -> pa.Table:
     """Adds a column with the tokens of each text to an Arrow table.
@@ -112,29 +104,49 @@ def encode_table(
     >>> ggtok.corpus.encode_table(table, ggtok.Tokenizer.builtin("bpe"), max_length=4).to_pydict()["input_ids"]
     [[6053, 7301], [9713, 5981, 6266, 78]]
     """
-    encoding = encoding_of(
-        field,
-        messages,
-        add_special=add_special,
-        parse_special=parse_special,
-        append_eos=append_eos,
-        max_length=max_length,
-        too_long=too_long,
-        tools=tools,
-        template_text=template_text,
-        variables=variables,
-        mask=mask,
-    )
+    chat, special = (tools, template_text, variables, mask), (add_special, parse_special, append_eos)
+    encoding = encoding_of(field, messages, chat, special, max_length, too_long)
     return encode_rows(table_of(table), tokenizer, encoding, granted_threads(threads, None), ids)
 
 
-def encode_block(block: Block, tokenizer: BaseTokenizer, encoding: Encoding, threads: int) -> Encoded:
+def encode_block(
+    block: Block, tokenizer: BaseTokenizer, encoding: Encoding, threads: int | None, ids: str = IDS
+) -> Encoded:
     """The documents of a block with their tokens, and all its bad rows: those that the reader found come first.
 
     Texts are taken to be UTF-8 if their column says so, since the reader has looked. A conversation that cannot be
     rendered is a bad row. Raises what `encode_table` does for all else.
     """
-    return _encode(block, tokenizer, encoding, threads, IDS)
+    table, bad = block.table, list(block.bad)
+    column = _column(table, encoding)
+    new = [ids, MASK] if encoding.is_chat else [ids]
+    if taken := next((name for name in new if name in table.column_names), None):
+        raise CorpusError(f"the table has a column {taken!r} already: rename it, or choose another name with ids=")
+    eos_id = _eos_to_append(tokenizer, encoding)
+
+    found: Found = {}
+    if encoding.is_chat:
+        if encoding.tools is not None:
+            check_column(encoding.tools, table.column_names)
+        chats = encode_chats(table, tokenizer, encoding, eos_id)
+        found = chats.found
+        if chats.bad:
+            is_good = np.ones(table.num_rows, bool)
+            is_good[[row for row, _, _ in chats.bad]] = False
+            numbers = table.column(ROW).to_pylist() if ROW in table.column_names else range(1, table.num_rows + 1)
+            bad += [BadRow(block.source, numbers[row], reason, data) for row, reason, data in chats.bad]
+            table = _kept(table, is_good)
+        parts = [chats.ids, chats.masks]
+    else:
+        special = {"add_special": encoding.add_special, "parse_special": encoding.parse_special}
+        batches = [tokenizer.encode_batch(chunk, threads=threads, **special) for chunk in column.chunks if len(chunk)]
+        parts = [[each.to_arrow() if eos_id is None else ended(each.to_arrow(), eos_id) for each in batches]]
+    for name, rows, kind in zip(new, parts, (pa.int32(), pa.int8()), strict=False):
+        chunks = [chunk for each in rows for chunk in short(each)]
+        table = table.append_column(name, pa.chunked_array(chunks, pa.list_(kind)))
+    table, num_long = _limited(table, new, encoding)
+    counts = (num_long, 0) if encoding.too_long == "cut" else (0, num_long)
+    return Encoded(table, bad, *counts, found)
 
 
 def encode_rows(
@@ -147,61 +159,15 @@ def encode_rows(
     if not encoding.is_chat and (row := first_not_utf8(column)) is not None:
         problem = "the text is not UTF-8 (a column of binary may hold any bytes)"
         raise CorpusError(problem, source=source, row=row + 1)
-    encoded = _encode(block, tokenizer, encoding, threads, ids)
+    encoded = encode_block(block, tokenizer, encoding, threads, ids)
     if encoded.bad:
         raise CorpusError(encoded.bad[0].reason, source=source, row=encoded.bad[0].row)
     warn_of_found(encoded.found)
     return encoded.table
 
 
-def _encode(block: Block, tokenizer: BaseTokenizer, encoding: Encoding, threads: int | None, ids: str) -> Encoded:
-    import numpy as np
-    import pyarrow as pa
-
-    table, bad = block.table, list(block.bad)
-    column = _column(table, encoding)
-    new = [ids, MASK] if encoding.is_chat else [ids]
-    if taken := next((name for name in new if name in table.column_names), None):
-        raise CorpusError(f"the table has a column {taken!r} already: rename it, or choose another name with ids=")
-    eos_id = _eos_to_append(tokenizer, encoding)
-
-    found: Found = {}
-    if encoding.is_chat:
-        if encoding.tools is not None:
-            _named(table, encoding.tools)
-        chats = encode_chats(table, tokenizer, encoding, eos_id)
-        found = chats.found
-        if chats.bad:
-            is_good = np.ones(table.num_rows, bool)
-            is_good[[row for row, _, _ in chats.bad]] = False
-            numbers = table.column(ROW).to_pylist() if ROW in table.column_names else range(1, table.num_rows + 1)
-            bad += [BadRow(block.source, numbers[row], reason, data) for row, reason, data in chats.bad]
-            table = _kept(table, is_good)
-        parts = [chats.ids, chats.masks]
-    else:
-        special = encoding.add_special, encoding.parse_special
-        parts = [[_rows(chunk, tokenizer, special, threads, eos_id) for chunk in column.chunks if len(chunk)]]
-    for name, rows, kind in zip(new, parts, (pa.int32(), pa.int8()), strict=False):
-        chunks = [chunk for each in rows for chunk in short(each)]
-        table = table.append_column(name, pa.chunked_array(chunks, pa.list_(kind)))
-    table, num_long = _limited(table, new, encoding)
-    counts = (num_long, 0) if encoding.too_long == "cut" else (0, num_long)
-    return Encoded(table, bad, *counts, found)
-
-
-def _rows(
-    chunk: pa.Array, tokenizer: BaseTokenizer, special: tuple[bool, bool], threads: int | None, eos_id: int | None
-) -> pa.LargeListArray:
-    """The tokens of the texts of an array."""
-    add_special, parse_special = special
-    batch = tokenizer.encode_batch(chunk, threads=threads, add_special=add_special, parse_special=parse_special)
-    return batch.to_arrow() if eos_id is None else ended(batch.to_arrow(), eos_id)
-
-
 def _limited(table: pa.Table, columns: list[str], encoding: Encoding) -> tuple[pa.Table, int]:
     """The table without what is too long, and how many rows were."""
-    import pyarrow.compute as pc  # type: ignore[import-untyped]
-
     if encoding.max_length is None:
         return table, 0
     is_long = pc.greater(pc.list_value_length(table.column(columns[0])), encoding.max_length)
@@ -215,11 +181,8 @@ def _limited(table: pa.Table, columns: list[str], encoding: Encoding) -> tuple[p
     return table, num_long
 
 
-def _kept(table: pa.Table, is_kept: NDArray[np.bool_]) -> pa.Table:
+def _kept(table: pa.Table, is_kept: npt.NDArray[np.bool_]) -> pa.Table:
     """The rows of a table that are kept."""
-    import numpy as np
-    import pyarrow as pa
-
     try:
         return table.filter(pa.array(is_kept))
     except pa.ArrowNotImplementedError:  # pyarrow does not filter views, which polars uses for strings, but slices them
@@ -243,29 +206,16 @@ def _eos_to_append(tokenizer: BaseTokenizer, encoding: Encoding) -> int | None:
 
 def _column(table: pa.Table, encoding: Encoding) -> pa.ChunkedArray:
     """The column of the documents. Raises `CorpusError` unless there is exactly one of this name, of a sound type."""
-    from pyarrow import types
-
     field = encoding.field
-    column = _named(table, field)
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    check_column(field, table.column_names)
+    column = table.column(field)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if encoding.is_chat and is_conversation(kind):
         return column
-    if not (is_text(kind) or types.is_null(kind)):
+    if not (is_text(kind) or pa.types.is_null(kind)):
         wanted = "lists of messages or their JSON text" if encoding.is_chat else "strings or binary"
         raise CorpusError(f"column {field!r} must hold {wanted}, not {column.type}")
     return column
-
-
-def _named(table: pa.Table, field: str) -> pa.ChunkedArray:
-    """The column of this name. Raises `CorpusError` unless there is exactly one."""
-    names = table.column_names
-    if (count := names.count(field)) != 1:
-        near = difflib.get_close_matches(field, names) or sorted(names)
-        has = f"the nearest are {', '.join(map(repr, near))}" if near else "the table has no columns"
-        raise CorpusError(
-            f"there is no column {field!r}: {has}" if not count else f"{count} columns are called {field!r}"
-        )
-    return table.column(field)
 
 
 def is_text(type: pa.DataType) -> bool:
@@ -280,30 +230,21 @@ def is_string(type: pa.DataType) -> bool:
 
 def first_not_utf8(column: pa.ChunkedArray) -> int | None:
     """The place of the first text of a column of strings that is not UTF-8."""
-    from pyarrow import types
-
-    is_indexed = types.is_dictionary(column.type)
+    is_indexed = pa.types.is_dictionary(column.type)
     if not is_string(column.type.value_type if is_indexed else column.type):
         return None
     start = 0
     for chunk in column.chunks:
         if not _is_valid(chunk):
             texts = chunk.dictionary_decode() if is_indexed else chunk
-            low, high = 0, len(texts)
-            while high - low > 1:  # the first damaged row is in low..high
-                middle = (low + high) // 2
-                low, high = (middle, high) if _is_valid(texts.slice(low, middle - low)) else (low, middle)
-            if high and not _is_valid(
-                texts.slice(low, 1)
-            ):  # otherwise only an unused entry of the dictionary is damaged
-                return start + low
+            row = bisect_left(range(len(texts)), True, key=lambda row: not _is_valid(texts.slice(0, row + 1)))
+            if row < len(texts):  # otherwise only an unused entry of the dictionary is damaged
+                return start + row
         start += len(chunk)
     return None
 
 
 def _is_valid(texts: pa.Array) -> bool:
-    import pyarrow as pa
-
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
@@ -313,7 +254,6 @@ def _is_valid(texts: pa.Array) -> bool:
 
 def table_of(table: Any) -> pa.Table:
     """An Arrow table as pyarrow's. Raises `TypeError` for something else."""
-    pa = import_arrow()
     if isinstance(table, pa.Table):
         return table
     if isinstance(table, pa.RecordBatch):
@@ -337,21 +277,3 @@ def granted_threads(threads: int | None = None, default: int | None = 1) -> int 
     if not granted.isdecimal() or int(granted) == 0:
         raise CorpusError(f"the variable OMP_NUM_THREADS must be a number of threads, not {granted!r}")
     return int(granted)
-
-
-def encoding_of(field: str, messages: str | None, *, variables: Mapping[str, Any] | None, **others: Any) -> Encoding:
-    """The settings that the arguments of a call are.
-
-    Raises `CorpusError` if one is out of range, or is for conversations and there are none.
-    """
-    without_surrogates("template_text", others.get("template_text"))
-    named = tuple(mapping("variables", variables or {}).items())
-    encoding, default = Encoding(messages or field, messages is not None, variables=named, **others), Encoding()
-    for name in ("tools", "template_text", "variables", "mask"):
-        if messages is None and getattr(encoding, name) != getattr(default, name):
-            raise CorpusError(f"{name} is for conversations: give messages too")
-    one_of("mask", encoding.mask, Masks, CorpusError)
-    if encoding.max_length is not None and as_int(encoding.max_length) < 1:
-        raise CorpusError(f"max_length must be at least 1, not {encoding.max_length}")
-    one_of("too_long", encoding.too_long, TooLong, CorpusError)
-    return encoding

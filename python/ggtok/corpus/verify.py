@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise, zip_longest
 from pathlib import Path
 
 from ..errors import CorpusError
@@ -27,20 +27,13 @@ from .build import Model, opened
 from .documents import Documents
 from .info import manifest_of
 from .manifest import MANIFEST, Manifest, Shard
-from .packages import import_arrow
+from .packages import check_packages, np, npt, pa
 from .plan import Task
 from .settings import Settings
 from .shard import Stages, selected
 from .sources import Input
 from .table import encode_block
-from .typed import typed
-from .writing import read, read_masks
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa  # type: ignore[import-untyped]
-    from numpy.typing import NDArray
+from .writing import writer_of
 
 SAMPLE = 1000
 """Documents of each shard that are encoded again, unless all of them are wanted."""
@@ -108,15 +101,15 @@ def verify(
     >>> ggtok.corpus.verify(folder / "out", tokenizer="bpe")
     Verification(problems=[], notes=[], files=2, documents=2, decoded=2, changed=None)
     """
-    import_arrow()
+    check_packages()
     path, model = Path(folder), opened(tokenizer)
     limit = None if sample is None else at_least(0, sample, "sample")
     manifest = manifest_of(path)
     found = Verification()
-    if not manifest.is_complete:
+    if not manifest.complete:
         found.problems.append("it is not complete: the command that began it continues")
     _check_files(path, manifest, found, num_threads(threads), progress)
-    if (was := manifest.head["tokenizer"]["digest"]) != (now := digest_of(model)):
+    if (was := manifest.tokenizer.digest) != (now := digest_of(model)):
         found.problems.append(f"it was made with another tokenizer: its digest is {was}, and this one's is {now}")
     elif limit != 0:
         _check_documents(path, manifest, model, limit, found)
@@ -156,9 +149,8 @@ def _check_documents(
     folder: Path, manifest: Manifest, tokenizer: BaseTokenizer, limit: int | None, found: Verification
 ) -> None:
     """Encodes documents again, shard by shard."""
-    settings: Settings = typed(manifest.head["settings"], Settings, "settings")
-    listed = manifest.head["inputs"]
-    inputs = [Input(each["name"], each["name"], each["format"], each["compression"], each["size"]) for each in listed]
+    settings = manifest.settings
+    inputs = [Input(each.name, each.name, each.format, each.compression, each.size) for each in manifest.inputs]
     gone = {number: reason for number, input in enumerate(inputs) if (reason := _gone(input)) is not None}
     if settings.reading.is_chat:
         own = "the corpus's own template" if settings.encoding.template_text is not None else "the tokenizer's template"
@@ -173,7 +165,7 @@ def _check_documents(
     for shard in manifest.shards:
         if any(piece.input in gone for piece in shard.ranges):
             continue
-        task = Task(shard.name.partition("-")[0], tuple(shard.ranges), "-" in shard.name)
+        task = Task(shard.task, tuple(shard.ranges), "-" in shard.name)
         try:
             if task.name not in streams:
                 streams = {task.name: Documents(inputs, task, settings, lambda *_: None)}
@@ -196,10 +188,6 @@ def _gone(input: Input) -> str | None:
     return None if size == input.size else f"has {size:,} bytes now instead of {input.size:,}"
 
 
-class _EnoughError(Exception):
-    """As many documents were compared as were wanted."""
-
-
 def _compare(
     folder: Path,
     documents: Documents,
@@ -213,46 +201,43 @@ def _compare(
 
     Raises `CorpusError` at the first difference, or if a file of the shard is damaged.
     """
-    import numpy as np
-
-    rows = read(settings.writing.format, folder / shard.name)
-    masks = read_masks(settings.writing.format, folder / shard.name) if settings.reading.is_chat else None
-    row = 0
-
-    def check(table: pa.Table) -> None:
-        """Compares rows in the order in which they were written."""
-        nonlocal row
-        own = iter(()) if masks is None else _written(table, settings, MASK)
-        for ids in _written(table, settings, IDS):
-            if row == limit:
-                raise _EnoughError
-            written = next(rows, None)
-            if written is None or not np.array_equal(written, ids):
-                raise CorpusError(f"row {row + 1} does not have the tokens of its documents")
-            if masks is not None and not np.array_equal(next(masks), next(own)):
-                raise CorpusError(f"row {row + 1} does not have the mask of its conversations")
-            row += 1
-
-    stages = Stages(settings, shard.name, check)
+    format = writer_of(settings.writing.format)
+    rows = format.read(folder / shard.name)
+    masks = format.read_masks(folder / shard.name) if settings.reading.is_chat else None
+    names = (IDS,) if masks is None else (IDS, MASK)
     compared = 0
-    try:
+
+    def tables() -> Iterator[pa.Table]:
+        """The documents encoded again, in the order in which they were written."""
+        nonlocal compared
+        made: list[pa.Table] = []
+        stages = Stages(settings, shard.name, made.append)
         for _, block in documents.of_shard(Shard(shard.name)):
-            encoded = encode_block(block, tokenizer, settings.encoding, 1)
-            if limit is None or compared < limit:
-                _decode(encoded.table.slice(0, None if limit is None else limit - compared), settings, tokenizer, found)
-            compared += encoded.table.num_rows
-            stages.push(selected(encoded.table, settings, block.source))
+            table = encode_block(block, tokenizer, settings.encoding, 1).table
+            wanted = table.slice(0, None if limit is None else limit - compared)
+            _decode(wanted, settings, tokenizer, found)
+            compared += wanted.num_rows
+            stages.push(selected(table, settings, block.source))
+            yield from made
+            made.clear()
         stages.finish()
-        if next(rows, None) is not None:
-            raise CorpusError(f"it has rows after row {row}, which are of no document")
-    except _EnoughError:
-        pass
-    compared = compared if limit is None else min(compared, limit)
+        yield from made
+
+    columns = ([_written(table, settings, name) for name in names] for table in tables())
+    expected = (row for each in columns for row in zip(*each, strict=True))
+    written = zip(rows) if masks is None else zip(rows, masks, strict=False)
+    for number, (old, new) in enumerate(zip_longest(islice(written, limit), islice(expected, limit)), 1):
+        if new is None:
+            raise CorpusError(f"it has rows after row {number - 1}, which are of no document")
+        if old is None or not np.array_equal(old[0], new[0]):
+            raise CorpusError(f"row {number} does not have the tokens of its documents")
+        if not np.array_equal(old[-1], new[-1]):
+            raise CorpusError(f"row {number} does not have the mask of its conversations")
     found.documents += compared
     found.masks += compared if masks is not None else 0
 
 
-def _written(table: pa.Table, settings: Settings, name: str) -> Iterator[NDArray[np.int32]]:
+def _written(table: pa.Table, settings: Settings, name: str) -> Iterator[npt.NDArray[np.int32]]:
     """What a reader yields for rows of a column: their tokens or masks, or of packed ones, those of each document."""
     packed = settings.writing.pack is not None
     for at, row in enumerate(table.column(name)):
@@ -260,7 +245,7 @@ def _written(table: pa.Table, settings: Settings, name: str) -> Iterator[NDArray
         if packed:
             bounds = table.column(BOUNDARIES)[at].values.to_numpy()
             yield from (ids[start:end] for start, end in pairwise(bounds))
-        elif len(ids) or settings.writing.format != "flat":  # which has no place for empty documents
+        elif len(ids) or writer_of(settings.writing.format).has_empty:
             yield ids
 
 

@@ -10,21 +10,16 @@ import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
+from typing import Any
 
 from ..errors import ArgumentTypeError, CorpusError
 from ..tokenizer.base import BUILTIN, BaseTokenizer
 from ..tokenizer.seam import users_class
 from . import lists
 from .blocks import IDS
-from .packages import import_arrow
-from .settings import Encoding, Masks
-from .table import encode_rows, encoding_of, granted_threads, table_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any, Literal
-
-    import pyarrow as pa  # type: ignore[import-untyped]
+from .packages import pa
+from .settings import Masks, TooLong, encoding_of
+from .table import encode_rows, granted_threads, table_of
 
 _OPENED: dict[str, tuple[int, int, BaseTokenizer]] = {}
 """The open tokenizers by path, each with the size of its file and the time of its last change."""
@@ -105,7 +100,7 @@ class TableEncoder:
         parse_special: bool = False,
         append_eos: bool = False,
         max_length: int | None = None,
-        too_long: Literal["cut", "drop"] = "cut",
+        too_long: TooLong = "cut",
         ids: str = IDS,
     ) -> None:
         if not isinstance(model, (str, os.PathLike)):
@@ -113,19 +108,8 @@ class TableEncoder:
         self._model = os.fsdecode(model)
         if isinstance(model, os.PathLike) and self._model in BUILTIN:
             self._model = os.path.join(os.curdir, self._model)
-        self._encoding = encoding_of(
-            field,
-            messages,
-            add_special=add_special,
-            parse_special=parse_special,
-            append_eos=append_eos,
-            max_length=max_length,
-            too_long=too_long,
-            tools=tools,
-            template_text=template_text,
-            variables=variables,
-            mask=mask,
-        )
+        chat, special = (tools, template_text, variables, mask), (add_special, parse_special, append_eos)
+        self._encoding = encoding_of(field, messages, chat, special, max_length, too_long)
         self._threads, self._ids = threads, ids
 
     @property
@@ -145,7 +129,6 @@ class TableEncoder:
 
         A pyarrow table, a record batch or a polars DataFrame stays one; other Arrow tables become pyarrow tables.
         """
-        pa = import_arrow()
         result = self._encoded(table_of(table))
         if isinstance(table, pa.RecordBatch):
             if sum(len(chunk.flatten()) for chunk in result[self._ids].chunks) > lists.MOST_IDS:
@@ -172,15 +155,6 @@ class TableEncoder:
     def _encoded(self, table: pa.Table) -> pa.Table:
         threads = granted_threads(self._threads)
         return encode_rows(table, self.tokenizer, self._encoding, threads, self._ids)
-
-    def __getstate__(self) -> tuple[Any, ...]:
-        encoding = self._encoding
-        options = tuple(getattr(encoding, name) for name in Encoding.__slots__)
-        return self._model, self._threads, self._ids, options
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self._model, self._threads, self._ids, options = state
-        self._encoding = Encoding(*options)
 
     def __repr__(self) -> str:
         return f"<ggtok.corpus.TableEncoder {self._model!r}, column {self._encoding.field!r}>"

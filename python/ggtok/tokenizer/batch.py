@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, SupportsIndex, TypeAlias, overload
 
     import numpy as np
-    import pyarrow  # type: ignore[import-untyped]
+    import pyarrow
     from numpy.typing import NDArray
 
     Ids: TypeAlias = NDArray[np.int32]

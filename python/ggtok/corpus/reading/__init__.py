@@ -1,12 +1,14 @@
-"""Documents of an input, a block of a few megabytes at a time. There is a file per format."""
+"""Documents of an input, a block of a few megabytes at a time. There is a file per format, which `KINDS` names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
 
 from ..blocks import Block
 from ..settings import Reading
-from ..sources import Input
+from ..sources import KINDS, Input
 
 
 def read(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
@@ -27,15 +29,10 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
         CorpusError: The input cannot be read or is damaged (after the documents before that), a column is missing or of
             another type, or something is wanted that texts do not have.
     """
-    from . import arrow, lines, parquet, text
+    blocks: Iterator[Block] = module_of(source).read(source, start, end, first_row, reading)
+    return blocks
 
-    if source.format in ("text", "lines"):
-        lines.check_no_columns(source, reading)
-    if source.format == "text":
-        yield text.read_text(source, first_row, reading)
-    elif source.format == "parquet":
-        yield from parquet.read_parquet(source, start, end, first_row, reading)
-    elif source.format == "arrow":
-        yield from arrow.read_arrow(source, start, end, first_row, reading)
-    else:
-        yield from lines.read_lines(source, start, end, first_row, reading)
+
+def module_of(source: Input) -> Any:
+    """The module that reads inputs of this format."""
+    return import_module(f".{KINDS[source.format].module}", __name__)

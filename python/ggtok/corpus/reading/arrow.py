@@ -5,63 +5,56 @@ A batch is in memory as a whole. Files are not mapped: one that is cut short mea
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from ...errors import CorpusError
-from ..blocks import BLOCK_SIZE
-from ..packages import import_arrow
+from ..blocks import BLOCK_SIZE, Block
+from ..packages import pa
+from ..settings import Reading
+from ..sources import Input
 from .columns import Batch, blocks, check, damaged, wanted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    import pyarrow as pa  # type: ignore[import-untyped]
-
-    from ..blocks import Block
-    from ..settings import Reading
-    from ..sources import Input
 
 FILE, FEATHER_1 = b"ARROW1", b"FEA1"
 """How files of the random access format and of Feather's first version begin. Anything else is a stream."""
 
 
-def arrow_parts(source: Input, cut: int) -> tuple[list[tuple[int, int]], int]:
-    """Where a file can be cut, each with the number of the first row, and how many rows there are.
+def parts(source: Input, cut: int) -> list[tuple[int, int]]:
+    """Where a file can be cut, each with the number of its first row.
 
     A file is cut at the number of a batch, a stream at its first byte: a stream with dictionaries not at all, because
     they may stand anywhere before a batch. The parts have about `cut` bytes, by the rows. Raises `CorpusError`.
     """
-    parts, row, start = [(0, 1)], 1, 0
-    with _opened(source) as opened:
-        schema = _reader(opened, None).schema
+    found, row, start = [(0, 1)], 1, 0
+    with _opened(source) as (opened, is_file):
+        schema = _reader(opened, is_file, None).schema
         has_dictionary = any(_has_dictionary(field.type) for field in schema)
-        reader = _reader(opened, _cheapest(schema))
-        if _is_file(opened):
+        reader = _reader(opened, is_file, _cheapest(schema))
+        if is_file:
             ends = [row := row + reader.get_batch(number).num_rows for number in range(reader.num_record_batches)]
             rows_of_cut = max(1, cut * (row - 1) // max(1, opened.size()))
             for number, end in enumerate(ends[:-1], 1):
-                if end - parts[-1][1] >= rows_of_cut:
-                    parts.append((number, end))
-            return parts, row - 1
+                if end - found[-1][1] >= rows_of_cut:
+                    found.append((number, end))
+            return found
         position = opened.tell()
         for batch in reader:
-            if position - start >= cut and row > parts[-1][1] and not has_dictionary:
-                parts.append((position, row))
+            if position - start >= cut and row > found[-1][1] and not has_dictionary:
+                found.append((position, row))
                 start = position
             row += batch.num_rows
             position = opened.tell()
-    return parts, row - 1
+    return found
 
 
-def read_arrow(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
+def read(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
     """Blocks of some batches. See `read`."""
-    with _opened(source) as opened:
-        schema = _reader(opened, None).schema
+    with _opened(source) as (opened, is_file):
+        schema = _reader(opened, is_file, None).schema
         check(source, schema, reading)
-        reader = _reader(opened, [schema.get_field_index(name) for name in wanted(reading)])
-        batches = (_of_file if _is_file(opened) else _of_stream)(reader, opened, start, end)
+        reader = _reader(opened, is_file, [schema.get_field_index(name) for name in wanted(reading)])
+        batches = (_of_file if is_file else _of_stream)(reader, opened, start, end)
         yield from blocks(batches, source, first_row, reading)
 
 
@@ -97,20 +90,11 @@ def _slices(batch: pa.RecordBatch, num_bytes: int) -> Iterator[Batch]:
         yield Batch(batch.slice(start, end - start), num_bytes * end // num_rows - num_bytes * start // num_rows)
 
 
-def _reader(opened: Any, columns: list[int] | None) -> Any:
+def _reader(opened: Any, is_file: bool, columns: list[int] | None) -> Any:
     """What reads some columns of a file or stream from its start."""
-    pa = import_arrow()
     options = pa.ipc.IpcReadOptions(included_fields=columns, use_threads=False)
     opened.seek(0)
-    return (pa.ipc.open_file if _is_file(opened) else pa.ipc.open_stream)(opened, options=options)
-
-
-def _is_file(opened: Any) -> bool:
-    position = opened.tell()
-    opened.seek(0)
-    start = opened.read(len(FILE))
-    opened.seek(position)
-    return bool(start == FILE)
+    return (pa.ipc.open_file if is_file else pa.ipc.open_stream)(opened, options=options)
 
 
 def _cheapest(schema: pa.Schema) -> list[int] | None:
@@ -130,19 +114,18 @@ def _width(kind: pa.DataType) -> int:
 def _has_dictionary(kind: pa.DataType) -> bool:
     """Whether a type has a dictionary, anywhere in it."""
     inner = any(_has_dictionary(kind.field(number).type) for number in range(kind.num_fields))
-    return inner or bool(import_arrow().types.is_dictionary(kind))
+    return inner or bool(pa.types.is_dictionary(kind))
 
 
 @contextmanager
-def _opened(source: Input) -> Iterator[Any]:
-    """The bytes of the file. What pyarrow raises about them becomes a `CorpusError`."""
-    pa = import_arrow()
+def _opened(source: Input) -> Iterator[tuple[Any, bool]]:
+    """The bytes, and whether they are a file or a stream. What pyarrow raises about them becomes a `CorpusError`."""
     try:
         with pa.OSFile(source.path) as opened:
-            if opened.read(len(FEATHER_1)) == FEATHER_1:
-                raise CorpusError(
-                    "Feather's first version is not read: write it again with version 2", source=source.name
-                )
-            yield opened
+            start = opened.read(len(FILE))
+            if start.startswith(FEATHER_1):
+                problem = "Feather's first version is not read: write it again with version 2"
+                raise CorpusError(problem, source=source.name)
+            yield opened, start == FILE
     except (pa.ArrowException, OSError) as error:
         raise damaged(source, error) from error

@@ -7,25 +7,19 @@ column of strings is a bad row; a column of bytes may hold anything, because lla
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ...errors import CorpusError
 from ..blocks import BLOCK_SIZE, ROW, BadRow, Block
 from ..chats import is_conversation
-from ..names import nearest
-from ..packages import import_arrow
+from ..names import check_column
+from ..packages import np, pa, pc
+from ..settings import Reading
+from ..sources import Input
 from ..table import is_text
 from .text import not_utf8
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    import pyarrow as pa  # type: ignore[import-untyped]
-
-    from ..settings import Reading
-    from ..sources import Input
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +39,7 @@ def wanted(reading: Reading) -> list[str]:
 def check(source: Input, schema: pa.Schema, reading: Reading) -> None:
     """Raises `CorpusError` if a column is missing, or if that of the texts has another type."""
     for name in wanted(reading):
-        if (number := len(schema.get_all_field_indices(name))) != 1:
-            problem = f"there are {number} columns {name!r}" if number else f"there is no column {name!r}"
-            raise CorpusError(problem + ("" if number else nearest(name, schema.names)), source=source.name)
+        check_column(name, schema.names, source.name)
     kind = schema.field(reading.field).type
     if not (_is_text(kind) or (reading.is_chat and is_conversation(kind))):
         expected = "lists of messages or their JSON text" if reading.is_chat else "texts"
@@ -59,7 +51,6 @@ def blocks(batches: Iterator[Batch], source: Input, first_row: int, reading: Rea
 
     Raises `CorpusError` if reading a batch fails, or if a column is damaged.
     """
-    pa = import_arrow()
     row, held = first_row, _Held()
     try:
         for batch in batches:
@@ -77,10 +68,9 @@ def blocks(batches: Iterator[Batch], source: Input, first_row: int, reading: Rea
 
 def damaged(source: Input, error: Exception, row: int | None = None) -> CorpusError:
     """The error for a file that its format's reader does not take."""
-    format = {"parquet": "Parquet", "arrow": "Arrow"}[source.format]
     # A damaged length asks for absurdly much memory.
-    problem = f"it is not sound {format}" + (", or memory is short" if isinstance(error, MemoryError) else "")
-    return CorpusError(f"{problem}: {error}", source=source.name, row=row)
+    hint = ", or memory is short" if isinstance(error, MemoryError) else ""
+    return CorpusError(f"it is not sound {source.format.capitalize()}{hint}: {error}", source=source.name, row=row)
 
 
 class _Held:
@@ -103,7 +93,6 @@ class _Held:
 
     def blocks(self, reading: Reading) -> Iterator[Block]:
         """Cuts the rows: a document that is longer than `BLOCK_SIZE` is alone. A bad row comes with those before it."""
-        pa = import_arrow()
         table = pa.concat_tables(self.tables).combine_chunks()
         bad, num_bytes = self.bad, self.num_bytes
         for start, end in _cuts(table.column(reading.field)):
@@ -116,9 +105,6 @@ class _Held:
 
 def _cuts(texts: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
     """The first and last rows of blocks, at least one."""
-    import numpy as np
-    import pyarrow.compute as pc  # type: ignore[import-untyped]
-
     num_rows = len(texts)
     if not _is_text(texts.type):
         step = max(1, BLOCK_SIZE * num_rows // max(1, texts.nbytes))
@@ -137,9 +123,6 @@ def _cuts(texts: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
 
 def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading) -> tuple[pa.Table, list[BadRow]]:
     """The documents of a batch, and the rows that are not."""
-    import numpy as np
-
-    pa = import_arrow()
     num_rows = batch.num_rows
     texts = _plain(batch.column(reading.field))
     is_document = np.ones(num_rows, bool)
@@ -175,12 +158,12 @@ def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading)
 
 def _plain(texts: pa.Array) -> pa.Array:
     """Texts with 64-bit offsets and without a dictionary; other types as they are."""
-    pa = import_arrow()
     if pa.types.is_dictionary(texts.type):
         texts.validate(full=True)  # the indices
         texts = texts.dictionary_decode()
-    if pa.types.is_string(texts.type) or pa.types.is_string_view(texts.type):
-        return _cast(texts, pa.large_binary()).view(pa.large_utf8())
+    if pa.types.is_string(texts.type) or pa.types.is_string_view(texts.type):  # UTF-8 or not
+        as_bytes = texts.view(pa.binary() if pa.types.is_string(texts.type) else pa.binary_view())
+        return as_bytes.cast(pa.large_binary()).view(pa.large_utf8())
     if pa.types.is_null(texts.type):
         return texts.cast(pa.large_utf8())
     if pa.types.is_binary(texts.type) or pa.types.is_binary_view(texts.type):
@@ -188,18 +171,8 @@ def _plain(texts: pa.Array) -> pa.Array:
     return texts
 
 
-def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Strings as bytes, whether they are UTF-8 or not."""
-    pa = import_arrow()
-    view = pa.types.is_string_view(texts.type)
-    return texts.view(pa.binary_view() if view else pa.binary()).cast(kind)
-
-
 def _with_empty(texts: pa.Array, is_chat: bool) -> pa.Array:
     """Nulls replaced by empty texts or lists."""
-    pa = import_arrow()
-    import pyarrow.compute as pc
-
     empty: Any = []
     if _is_text(texts.type):
         empty = b"[]" if is_chat else b""
@@ -210,7 +183,6 @@ def _with_empty(texts: pa.Array, is_chat: bool) -> pa.Array:
 
 def _broken(texts: pa.Array, field: str) -> Iterator[tuple[int, str, bytes]]:
     """The rows whose string is not UTF-8, why, and the bytes. Raises `ArrowInvalid` if the column itself is damaged."""
-    pa = import_arrow()
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
@@ -228,7 +200,6 @@ def _broken(texts: pa.Array, field: str) -> Iterator[tuple[int, str, bytes]]:
 
 def _is_text(kind: pa.DataType) -> bool:
     """Whether a column holds texts, or nothing but nulls."""
-    types = import_arrow().types
-    if types.is_dictionary(kind):
+    if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return is_text(kind) or bool(types.is_null(kind))
+    return is_text(kind) or bool(pa.types.is_null(kind))

@@ -7,14 +7,13 @@ belong to the first line. In JSON Lines blank lines are skipped, but counted; in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ..._ggtok import json_lines, text_lines
 from ...errors import CorpusError
 from ..blocks import BLOCK_SIZE, ROW, BadRow, Block
 from ..names import nearest
-from ..packages import import_arrow
+from ..packages import pa
 from ..settings import Reading
 from ..sources import Input
 from .streams import Stream
@@ -26,35 +25,26 @@ MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """Consecutive lines of an input."""
-
-    data: bytes
-    """Whole lines, or the start of one that is too long."""
-    too_long: int = 0
-    """The bytes of that one; else 0."""
-
-
-def read_lines(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
+def read(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
     """Blocks of the lines between two places in a file, which are starts of lines. See `read`."""
-    pa = import_arrow()
+    if source.format == "lines":
+        check_no_columns(source, reading)
     row, position = first_row, 0
     with Stream(source, start) as stream:
-        for lines in _whole_lines(stream, None if end is None else end - start, start == 0):
+        for data, too_long in _whole_lines(stream, None if end is None else end - start, start == 0):
             num_bytes, position = stream.position - position, stream.position
-            if lines.too_long:
-                reason = f"the line has {lines.too_long:,} bytes, more than {MOST_LINE:,}"
-                bad = [BadRow(source.name, row, reason, lines.data[: BadRow.MOST_DATA])]
-                yield Block(_parse(pa, b"", row, source, reading)[1], bad, num_bytes)
+            if too_long:
+                reason = f"the line has {too_long:,} bytes, more than {MOST_LINE:,}"
+                bad = [BadRow(source.name, row, reason, data[: BadRow.MOST_DATA])]
+                yield Block(_parse(b"", row, source, reading)[1], bad, num_bytes)
                 row += 1
             else:
-                num_lines, table, bad = _parse(pa, lines.data, row, source, reading)
+                num_lines, table, bad = _parse(data, row, source, reading)
                 yield Block(table, bad, num_bytes)
                 row += num_lines
 
 
-def _parse(pa: Any, data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, Any, list[BadRow]]:
+def _parse(data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, Any, list[BadRow]]:
     """The number of lines, the table of those that are documents, and the others."""
     others = tuple(name for name in reading.columns if name != reading.field)
     if source.format == "jsonl":
@@ -80,8 +70,10 @@ def _parse(pa: Any, data: bytes, row: int, source: Input, reading: Reading) -> t
     return num_lines, pa.Table.from_arrays(arrays, [reading.field, *others, ROW]), bad
 
 
-def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[Lines]:
+def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[tuple[bytes, int]]:
     """The next `size` bytes, about `BLOCK_SIZE` at a time. A line that is longer than that is alone.
+
+    One that is longer than `MOST_LINE` is cut short, and its number of bytes comes with it; else 0.
 
     O(bytes): every byte is searched once for the end of its line, and copied once.
     """
@@ -102,11 +94,11 @@ def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[
                 held.append(chunk[: cut or len(chunk)])
             num_held += cut or len(chunk)
             if cut:
-                yield Lines(b"".join(held), num_held if num_held > MOST_LINE else 0)
+                yield b"".join(held), num_held if num_held > MOST_LINE else 0
                 held, num_held = [], 0
             chunk = chunk[cut:] if cut else b""
     if num_held:
-        yield Lines(b"".join(held), num_held if num_held > MOST_LINE else 0)
+        yield b"".join(held), num_held if num_held > MOST_LINE else 0
 
 
 def check_no_columns(source: Input, reading: Reading) -> None:

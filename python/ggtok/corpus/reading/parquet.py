@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..blocks import BLOCK_SIZE, Block
-from ..packages import import_arrow
+from ..packages import pa, pq
 from ..settings import Reading
 from ..sources import Input
 from .columns import Batch, blocks, check, damaged, wanted
@@ -21,25 +21,25 @@ BUFFER = 1 << 20
 """Bytes of a column that are read at once. Without it, all of a row group's are."""
 
 
-def parquet_parts(source: Input, cut: int) -> tuple[list[tuple[int, int]], int]:
-    """Where a file can be cut: row groups, each with the number of its first row, and how many rows there are.
+def parts(source: Input, cut: int) -> list[tuple[int, int]]:
+    """Where a file can be cut: row groups, each with the number of its first row.
 
     The parts have about `cut` bytes, as written before compression. Raises `CorpusError`.
     """
-    parts, row, size = [(0, 1)], 1, 0
+    found, row, size = [(0, 1)], 1, 0
     with _open(source) as file:
         metadata = file.metadata
         for number in range(metadata.num_row_groups):
             if size >= cut:
-                parts.append((number, row))
+                found.append((number, row))
                 size = 0
             group = metadata.row_group(number)
             row += group.num_rows
             size += group.total_byte_size
-    return parts, row - 1
+    return found
 
 
-def read_parquet(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
+def read(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
     """Blocks of some row groups. See `read`."""
     with _open(source) as file:
         check(source, file.schema_arrow, reading)
@@ -68,9 +68,6 @@ def _batches(file: Any, source: Input, start: int, end: int | None, reading: Rea
 
 def _open(source: Input) -> Any:
     """The file. Raises `CorpusError` if it cannot be opened or is not Parquet."""
-    pa = import_arrow()
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
-
     try:
         return pq.ParquetFile(source.path, buffer_size=BUFFER, pre_buffer=False)
     except (pa.ArrowException, OSError) as error:

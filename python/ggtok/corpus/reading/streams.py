@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ...errors import CorpusError
-from ..packages import import_arrow
+from ..packages import pa
 from ..sources import Input
 
 
@@ -34,7 +34,6 @@ class Stream:
             else:
                 if not source.size:
                     raise CorpusError(f"it is empty, without even a header of {source.compression}", source=source.name)
-                pa = import_arrow()
                 self._errors = (OSError, pa.ArrowException)
                 self._raw = pa.OSFile(source.path)
                 self._file = pa.CompressedInputStream(self._raw, source.compression)
@@ -49,18 +48,15 @@ class Stream:
     def read(self, size: int) -> bytes:
         """The next bytes: fewer than `size` only at the end."""
         try:
-            data: bytes = self._file.read(size)
-            if data and len(data) < size:  # a pipe has what was written so far
-                parts = [data]
-                missing = size - len(data)
-                while missing and (part := self._file.read(missing)):
-                    parts.append(part)
-                    missing -= len(part)
-                data = b"".join(parts)
+            parts: list[bytes] = []
+            while size and (part := self._file.read(size)):  # a pipe has what was written so far
+                parts.append(part)
+                size -= len(part)
         except MemoryError:
             raise
         except self._errors as error:
             raise self._error(error) from error
+        data = b"".join(parts)
         self._num_read += len(data)
         return data
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 
 from ..blocks import ROW, BadRow, Block
-from ..packages import import_arrow
+from ..packages import pa
 from ..settings import Reading
 from ..sources import Input
-from .lines import MARK, MOST_LINE
+from .lines import MARK, MOST_LINE, check_no_columns
 from .streams import Stream
 
 
-def read_text(source: Input, first_row: int, reading: Reading) -> Block:
-    """The document, or a bad row if it is not UTF-8 or has more than `MOST_LINE` bytes."""
-    pa = import_arrow()
+def read(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
+    """The document, or a bad row if it is not UTF-8 or has more than `MOST_LINE` bytes. See `read`."""
+    check_no_columns(source, reading)
     with Stream(source) as stream:
         data = stream.read(MOST_LINE + 1)
         num_bytes = stream.position
@@ -33,7 +34,7 @@ def read_text(source: Input, first_row: int, reading: Reading) -> Block:
     if bad:
         texts = pa.array([], pa.large_utf8())
     rows = pa.array([first_row] * len(texts), pa.int64())
-    return Block(pa.Table.from_arrays([texts, rows], [reading.field, ROW]), bad, num_bytes)
+    yield Block(pa.Table.from_arrays([texts, rows], [reading.field, ROW]), bad, num_bytes)
 
 
 def not_utf8(data: bytes) -> str:

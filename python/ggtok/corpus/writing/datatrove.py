@@ -16,26 +16,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import floor, log10
 from pathlib import Path
+from typing import Any
 
 from ...errors import CorpusError
 from ..blocks import IDS, MASK
+from ..packages import np, npt, pa
 from ..settings import Writing
 from .files import ShardFiles
-from .lists import lists, narrow
-from .mapped import mapped
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    import pyarrow as pa  # type: ignore[import-untyped]
-    from numpy.typing import NDArray
-
-    from .lists import Lengths
-    from .mapped import Ids, Mask
+from .lists import Lengths, lists, narrow
+from .mapped import Ids, Mask, mapped
+from .writer import ShardWriter
 
 
-class DatatroveWriter:
+class Writer(ShardWriter):
     """Holds 4 bytes for each document, and 12 while it closes."""
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
@@ -56,14 +49,31 @@ class DatatroveWriter:
                 self._loss.write(mask.data)
 
     def close(self) -> None:
-        import numpy as np
-
         ends = np.cumsum(np.concatenate([np.empty(0, np.int32), *self._lengths]), dtype="<u8")
         self._lengths.clear()
         self._index.write(ends.data)
         num_tokens = int(ends[-1]) if len(ends) else 0
         lines = f"{self._tokenizer_name}|{self._itemsize}", str(num_tokens), rounded(num_tokens)
         self._metadata.write("\n".join(lines).encode())
+
+    @classmethod
+    def read(cls, prefix: Path) -> Iterator[Ids]:
+        """The tokens of each document of `PREFIX.ds`.
+
+        Raises `CorpusError` if a file is damaged or the files do not fit together.
+        """
+        itemsize = mapped(prefix, ".ds.metadata", "u1").tobytes().partition(b"\n")[0].rpartition(b"|")[2]
+        if itemsize not in (b"2", b"4"):
+            raise CorpusError("this does not say how many bytes a token has", source=f"{prefix.name}.ds.metadata")
+        return _documents(prefix, ".ds", f"<u{itemsize.decode()}")
+
+    @classmethod
+    def read_masks(cls, prefix: Path) -> Iterator[Mask] | None:
+        """The mask of each document, from `PREFIX.ds.loss`, or `None` if there is no such file.
+
+        Raises `CorpusError` if a file is damaged or the files do not fit together.
+        """
+        return _documents(prefix, ".ds.loss", "i1") if prefix.with_name(f"{prefix.name}.ds.loss").exists() else None
 
 
 def rounded(number: int) -> str:
@@ -79,26 +89,7 @@ def rounded(number: int) -> str:
     return f"{digits} {' kMGTPE'[exponent // 3].strip()}T"
 
 
-def read(prefix: Path) -> Iterator[Ids]:
-    """The tokens of each document of `PREFIX.ds`.
-
-    Raises `CorpusError` if a file is damaged or the files do not fit together.
-    """
-    itemsize = mapped(prefix, ".ds.metadata", "u1").tobytes().partition(b"\n")[0].rpartition(b"|")[2]
-    if itemsize not in (b"2", b"4"):
-        raise CorpusError("this does not say how many bytes a token has", source=f"{prefix.name}.ds.metadata")
-    return _documents(prefix, ".ds", f"<u{itemsize.decode()}")
-
-
-def read_masks(prefix: Path) -> Iterator[Mask] | None:
-    """The mask of each document, from `PREFIX.ds.loss`, or `None` if there is no such file.
-
-    Raises `CorpusError` if a file is damaged or the files do not fit together.
-    """
-    return _documents(prefix, ".ds.loss", "i1") if prefix.with_name(f"{prefix.name}.ds.loss").exists() else None
-
-
-def _documents(prefix: Path, suffix: str, dtype: str) -> Iterator[NDArray[Any]]:
+def _documents(prefix: Path, suffix: str, dtype: str) -> Iterator[npt.NDArray[Any]]:
     ends = mapped(prefix, ".ds.index", "<u8")
     values = mapped(prefix, suffix, dtype)
     if len(values) != (ends[-1] if len(ends) else 0):

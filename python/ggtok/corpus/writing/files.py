@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 from ...errors import CorpusError
 from ...tokenizer.files import discard, finish, new_part
@@ -103,7 +103,7 @@ class _Part(io.BufferedWriter):
         self._syncing: Thread | None = None
         self._failure: OSError | None = None
 
-    def write(self, data: bytes | bytearray | memoryview, /) -> int:  # type: ignore[override]
+    def write(self, data: Any, /) -> int:
         if self.raw.closed:  # discarded: what a writer still writes when it is collected goes nowhere
             return len(data)
         with explained(self.final):

@@ -22,26 +22,22 @@ import zlib
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from ...errors import CorpusError
-from ..blocks import IDS, MASK, ROW, SOURCE
+from ..blocks import IDS, MASK, ROW, SOURCE, num_tokens
+from ..packages import np, npt, pa, pc
 from ..settings import Writing
 from .files import ShardFiles
-from .lists import lengths, lists, narrow
-from .mapped import mapped
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    import pyarrow as pa  # type: ignore[import-untyped]
-    from numpy.typing import NDArray
-
-    from .mapped import Ids, Mask
+from .lists import lists, narrow
+from .mapped import Ids, Mask, mapped
+from .writer import ShardWriter
 
 
-class FlatWriter:
+class Writer(ShardWriter):
     """Holds nothing."""
+
+    has_index, has_empty = True, False
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
         self._ids = files.open(".npy")
@@ -53,14 +49,12 @@ class FlatWriter:
         self._num_tokens = 0
 
     def write(self, table: pa.Table) -> None:
-        import numpy as np
-
         for _, ids in lists(table[IDS]):
             self._ids.write(narrow(ids, self._dtype, self._vocab_size))
         if self._mask is not None:
             for _, mask in lists(table[MASK]):
                 self._mask.write(mask.data)
-        sizes = lengths(table[IDS]).astype(np.int64)
+        sizes = num_tokens(table[IDS])
         ends = np.cumsum(sizes) + self._num_tokens
         self._num_tokens += int(sizes.sum())
         names = table.select([ROW, SOURCE, *([self._id_column] if self._id_column else [])])
@@ -70,12 +64,8 @@ class FlatWriter:
     def close(self) -> None:
         self._index.close()
 
-    def _lines(self, table: pa.Table, starts: NDArray[Any], ends: NDArray[Any]) -> memoryview:
+    def _lines(self, table: pa.Table, starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> memoryview:
         """The lines of the index for documents, whose tokens start and end there."""
-        import numpy as np
-        import pyarrow as pa
-        import pyarrow.compute as pc  # type: ignore[import-untyped]
-
         text = pa.large_string()
         rows = table[ROW].cast(text)
         if self._id_column is None:
@@ -94,15 +84,28 @@ class FlatWriter:
         first, after = np.frombuffer(offsets, np.int64)[[lines.offset, lines.offset + len(lines)]]
         return memoryview(data)[first:after]
 
+    @classmethod
+    def read(cls, prefix: Path) -> Iterator[Ids]:
+        """The tokens of each document of `PREFIX.npy` that has any. Its size tells how many bits a token has.
+
+        Raises `CorpusError` if a file is damaged or the files do not fit together.
+        """
+        return _documents(prefix, ".npy", "<u2", "<u4")
+
+    @classmethod
+    def read_masks(cls, prefix: Path) -> Iterator[Mask] | None:
+        """The mask of each document that has tokens, from `PREFIX.mask`, or `None` if there is no such file.
+
+        Raises `CorpusError` if a file is damaged or the files do not fit together.
+        """
+        return _documents(prefix, ".mask", "i1") if prefix.with_name(f"{prefix.name}.mask").exists() else None
+
 
 def _fields(table: pa.Table, name: str) -> pa.ChunkedArray:
     """The fields of a column in the index: quoted if they need it.
 
     Raises `CorpusError` if the column is not text or numbers, or has line breaks: OLMo-core goes by lines.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     try:
         column = table[name].cast(pa.large_string()).fill_null("")
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -117,42 +120,18 @@ def _fields(table: pa.Table, name: str) -> pa.ChunkedArray:
     return pc.if_else(pc.match_substring_regex(column, '[,"]'), quoted, column)
 
 
-def read(prefix: Path) -> Iterator[Ids]:
-    """The tokens of each document of `PREFIX.npy` that has any. Its size tells how many bits a token has.
-
-    Raises `CorpusError` if a file is damaged or the files do not fit together.
-    """
-    num_tokens = _num_tokens(prefix)
-    num_bytes = len(mapped(prefix, ".npy", "u1"))
-    dtype = {2 * num_tokens: "<u2", 4 * num_tokens: "<u4"}.get(num_bytes)
-    if dtype is None:
-        raise CorpusError("this file does not fit its index", source=f"{prefix.name}.npy")
-    ids = mapped(prefix, ".npy", dtype)
-    for start, end in _spans(prefix):
-        yield ids[start:end]
-
-
-def read_masks(prefix: Path) -> Iterator[Mask] | None:
-    """The mask of each document that has tokens, from `PREFIX.mask`, or `None` if there is no such file.
-
-    Raises `CorpusError` if a file is damaged or the files do not fit together.
-    """
-    return _masks(prefix) if prefix.with_name(f"{prefix.name}.mask").exists() else None
-
-
-def _masks(prefix: Path) -> Iterator[Mask]:
-    mask = mapped(prefix, ".mask", "i1")
-    if len(mask) != _num_tokens(prefix):
-        raise CorpusError("this file does not fit the index", source=f"{prefix.name}.mask")
-    for start, end in _spans(prefix):
-        yield mask[start:end]
-
-
-def _num_tokens(prefix: Path) -> int:
-    end = 0
-    for _, end in _spans(prefix):  # noqa: B007
+def _documents(prefix: Path, suffix: str, *dtypes: str) -> Iterator[npt.NDArray[Any]]:
+    """The values of each document, of the type with which the file is as long as its index says."""
+    num_values = 0
+    for _, num_values in _spans(prefix):  # noqa: B007
         pass
-    return end
+    num_bytes = len(mapped(prefix, suffix, "u1"))
+    dtype = next((dtype for dtype in dtypes if num_values * np.dtype(dtype).itemsize == num_bytes), None)
+    if dtype is None:
+        raise CorpusError("this file does not fit its index", source=f"{prefix.name}{suffix}")
+    values = mapped(prefix, suffix, dtype)
+    for start, end in _spans(prefix):
+        yield values[start:end]
 
 
 def _spans(prefix: Path) -> Iterator[tuple[int, int]]:

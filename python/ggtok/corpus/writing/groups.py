@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    import numpy as np
-    import pyarrow as pa  # type: ignore[import-untyped]
-    from numpy.typing import NDArray
+from ..packages import np, npt, pa, pc
 
 
 class Groups:
@@ -23,8 +18,6 @@ class Groups:
 
     def push(self, table: pa.Table) -> Iterator[pa.Table]:
         """Adds documents, and yields the groups that they complete. Each column of a group is one chunk."""
-        import numpy as np
-
         ends = np.cumsum(row_sizes(table))
         start, done = 0, 0
         while start < len(table):
@@ -41,8 +34,6 @@ class Groups:
 
     def flush(self) -> Iterator[pa.Table]:
         """Yields the last group, if it has documents."""
-        import pyarrow as pa
-
         if self._held:
             columns = [table.columns for table in self._held]
             schema = self._held[0].schema
@@ -52,16 +43,12 @@ class Groups:
 
 def in_one_chunk(columns: tuple[pa.ChunkedArray, ...]) -> pa.Array:
     """Columns one after the other, always as a copy: what surrounds a slice of a buffer is left out."""
-    import pyarrow as pa
-
     chunks = [chunk for column in columns for chunk in column.chunks]
     return pa.concat_arrays([*chunks, pa.array([], columns[0].type)])
 
 
-def row_sizes(table: pa.Table) -> NDArray[np.int64]:
+def row_sizes(table: pa.Table) -> npt.NDArray[np.int64]:
     """About how many bytes each row takes."""
-    import numpy as np
-
     sizes = np.zeros(len(table), np.int64)
     for column in table.columns:
         start = 0
@@ -71,12 +58,8 @@ def row_sizes(table: pa.Table) -> NDArray[np.int64]:
     return sizes
 
 
-def value_sizes(array: pa.Array) -> NDArray[Any]:
+def value_sizes(array: pa.Array) -> npt.NDArray[Any]:
     """About how many bytes each value of an array takes."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc  # type: ignore[import-untyped]
-
     types, kind = pa.types, array.type
     if types.is_list(kind) or types.is_large_list(kind) or types.is_map(kind):
         offsets = array.offsets.to_numpy().astype(np.int64)
@@ -96,8 +79,6 @@ def value_sizes(array: pa.Array) -> NDArray[Any]:
 
 def _width(kind: pa.DataType) -> int:
     """The bytes of a value, or 0 if they differ from value to value."""
-    import pyarrow as pa
-
     if pa.types.is_fixed_size_list(kind):
         return int(kind.list_size) * _width(kind.value_type)
     try:

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from ...errors import CorpusError
+from ..packages import np, npt
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Ids = NDArray[np.signedinteger[Any] | np.unsignedinteger[Any]]
-    Mask = NDArray[np.int8]
+Ids: TypeAlias = "npt.NDArray[np.signedinteger[Any] | np.unsignedinteger[Any]]"
+Mask: TypeAlias = "npt.NDArray[np.int8]"
 
 
-def mapped(prefix: Path, suffix: str, dtype: str) -> NDArray[Any]:
+def mapped(prefix: Path, suffix: str, dtype: str) -> npt.NDArray[Any]:
     """The numbers in the file `PREFIX` + suffix. An empty file, which cannot be mapped, is an empty array.
 
     Raises `CorpusError` if the file cannot be read, or ends within a number.
     """
-    import numpy as np
-
     path = prefix.with_name(prefix.name + suffix)
     try:
         size = path.stat().st_size

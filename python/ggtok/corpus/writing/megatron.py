@@ -22,24 +22,19 @@ from pathlib import Path
 
 from ...errors import CorpusError
 from ..blocks import IDS
+from ..packages import np, pa
 from ..settings import Writing
 from .files import ShardFiles
-from .lists import lists, narrow
-from .mapped import mapped
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
-
-    from .lists import Lengths
-    from .mapped import Ids
+from .lists import Lengths, lists, narrow
+from .mapped import Ids, mapped
+from .writer import ShardWriter
 
 MAGIC = b"MMIDIDX\0\0"
 HEADER = struct.Struct("<9sQBQQ")
 TYPES = {8: "<u2", 4: "<i4"}
 
 
-class MegatronWriter:
+class Writer(ShardWriter):
     """Holds 4 bytes for each document, and 20 while it closes."""
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
@@ -54,8 +49,6 @@ class MegatronWriter:
             self._lengths.append(lengths)
 
     def close(self) -> None:
-        import numpy as np
-
         lengths = np.concatenate([np.empty(0, np.int32), *self._lengths])
         self._lengths.clear()
         documents = np.zeros(len(lengths) + 1, "<i8")
@@ -69,29 +62,27 @@ class MegatronWriter:
         self._idx.write(starts[:-1].data)
         self._idx.write(documents.data)
 
+    @classmethod
+    def read(cls, prefix: Path) -> Iterator[Ids]:
+        """The tokens of each document of `PREFIX.bin` and `PREFIX.idx`.
 
-def read(prefix: Path) -> Iterator[Ids]:
-    """The tokens of each document of `PREFIX.bin` and `PREFIX.idx`.
-
-    Raises `CorpusError` if the two are damaged or do not fit together.
-    """
-    import numpy as np
-
-    index = mapped(prefix, ".idx", "u1")
-    header = index[: HEADER.size].tobytes()
-    if len(header) < HEADER.size:
-        raise CorpusError("this file ends in its header", source=f"{prefix.name}.idx")
-    magic, version, code, num_sequences, num_bounds = HEADER.unpack(header)
-    if magic != MAGIC or version != 1 or code not in TYPES or num_bounds < 1:
-        raise CorpusError("this is not an index of Megatron that ggtok has written", source=f"{prefix.name}.idx")
-    if len(index) != HEADER.size + 12 * num_sequences + 8 * num_bounds:
-        raise CorpusError("this file has more or fewer bytes than its header says", source=f"{prefix.name}.idx")
-    starts, bounds = np.split(index[HEADER.size + 4 * num_sequences :], [8 * num_sequences])
-    starts, bounds = starts.view("<i8"), bounds.view("<i8")
-    lengths = index[HEADER.size : HEADER.size + 4 * num_sequences].view("<i4")
-    ids = mapped(prefix, ".bin", TYPES[code])
-    if (num_sequences and starts[-1] // ids.itemsize + lengths[-1] != len(ids)) or bounds[-1] != num_sequences:
-        raise CorpusError("this file does not fit its index", source=f"{prefix.name}.bin")
-    for first, after in pairwise(bounds):
-        start = starts[first] // ids.itemsize if first < after else 0
-        yield ids[start : start + lengths[first:after].sum(dtype=np.int64)]
+        Raises `CorpusError` if the two are damaged or do not fit together.
+        """
+        index = mapped(prefix, ".idx", "u1")
+        header = index[: HEADER.size].tobytes()
+        if len(header) < HEADER.size:
+            raise CorpusError("this file ends in its header", source=f"{prefix.name}.idx")
+        magic, version, code, num_sequences, num_bounds = HEADER.unpack(header)
+        if magic != MAGIC or version != 1 or code not in TYPES or num_bounds < 1:
+            raise CorpusError("this is not an index of Megatron that ggtok has written", source=f"{prefix.name}.idx")
+        if len(index) != HEADER.size + 12 * num_sequences + 8 * num_bounds:
+            raise CorpusError("this file has more or fewer bytes than its header says", source=f"{prefix.name}.idx")
+        starts, bounds = np.split(index[HEADER.size + 4 * num_sequences :], [8 * num_sequences])
+        starts, bounds = starts.view("<i8"), bounds.view("<i8")
+        lengths = index[HEADER.size : HEADER.size + 4 * num_sequences].view("<i4")
+        ids = mapped(prefix, ".bin", TYPES[code])
+        if (num_sequences and starts[-1] // ids.itemsize + lengths[-1] != len(ids)) or bounds[-1] != num_sequences:
+            raise CorpusError("this file does not fit its index", source=f"{prefix.name}.bin")
+        for first, after in pairwise(bounds):
+            start = starts[first] // ids.itemsize if first < after else 0
+            yield ids[start : start + lengths[first:after].sum(dtype=np.int64)]
