@@ -118,10 +118,11 @@ def run(folder: Path, *command: str, home: Path | None = None) -> str:
 
 
 def test_numbers_of_files() -> None:
-    """A store is one file, and an adapter two."""
+    """A store is one file, and an adapter two; a corpus format is a file and its name in a list."""
     ours = [file for file in DIFFS if file.startswith("python/")]
     assert [file for file in ours if "stores" in file] == ["python/ggtok/stores/tools.py"]
-    assert len([file for file in ours if "adapters" in file]) == 2 == len(ours) - 1
+    assert [file[20:] for file in ours if "corpus" in file] == ["settings.py", "writing/lines.py"]
+    assert len([file for file in ours if "adapters" in file]) == 2 == len(ours) - 3
 
 
 def test_a_store_of_ours(changed: Path, tmp_path: Path) -> None:
@@ -153,6 +154,16 @@ print(ggtok.adapters.acme.splitter(tok), *ggtok.adapters.__all__[:2])
     lists = run(changed, f"{changed}/scripts/generate_lists.py")
     assert "| `acme` | A counter for Acme's splitter. | `acme.splitter` |" in lists
     assert ".. autofunction:: ggtok.adapters.acme.splitter" in lists
+
+
+def test_a_corpus_format(changed: Path, tmp_path: Path) -> None:
+    source, out = tmp_path / "in.txt", tmp_path / "out"
+    source.write_text("one text\n\nWhat is LoRA?\n")
+    options = ["-o", str(out), "--format", "lines", "--input-format", "lines", "--builtin", "bpe"]
+    run(changed, "-m", "ggtok", "corpus", "build", str(source), *options)
+    assert (out / "00000.ids").read_text() == "6053 7301\n\n9713 5981 6266 78 9612 30\n"
+    verified = run(changed, "-m", "ggtok", "corpus", "verify", str(out), "--builtin", "bpe")
+    assert "3 encoded again, with the same tokens" in verified
 
 
 def test_type_checkers_know_every_adapter() -> None:
