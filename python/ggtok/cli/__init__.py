@@ -17,30 +17,15 @@ from importlib import import_module
 
 import click
 
+from .._ggtok import __version__
 from .._plugins import Plugin, added
 from ..errors import GgtokError
-from .output import explained, flush, give_up_output, is_of_output, printable, shown_warnings, to_stderr
+from .output import explained, give_up_output, is_of_output, printable, shown_warnings, to_stderr
 
 COMMANDS = (
     *("encode", "decode", "count", "split", "chat", "explain", "train", "evaluate"),
     *("corpus", "models", "inspect", "check", "edit", "diff", "verify", "search", "bench", "completion"),
 )
-
-
-ELSEWHERE = {
-    **dict.fromkeys(("tokenize", "tok"), "encode"),
-    **dict.fromkeys(("detokenize", "untokenize"), "decode"),
-    **dict.fromkeys(("apply-template", "template", "prompt"), "chat"),
-    **dict.fromkeys(("info", "show", "gguf-dump", "dump", "metadata"), "inspect"),
-    **dict.fromkeys(("gguf-set-metadata", "gguf-new-metadata", "set"), "edit"),
-    **dict.fromkeys(("wc", "len", "tokens"), "count"),
-    **dict.fromkeys(("chunk", "chunks"), "split"),
-    **dict.fromkeys(("find", "grep"), "search"),
-    **dict.fromkeys(("validate", "lint"), "check"),
-    "compare": "diff",
-    **dict.fromkeys(("list", "ls", "ps", "model"), "models"),
-}
-"""What other tools, llama.cpp's among them (with or without `llama-`), call our commands."""
 
 
 class Commands(click.Group):
@@ -52,15 +37,15 @@ class Commands(click.Group):
     def resolve_command(
         self, context: click.Context, arguments: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command of a name; of another tool's name, or a misspelt one, an error that names ours."""
+        """The command of a name; of a misspelt one, an error that names ours."""
         name = arguments[0]
         if name in COMMANDS or name.startswith("-") or self.get_command(context, name):
             return super().resolve_command(context, arguments)
         from difflib import get_close_matches
 
         known = self.list_commands(context)
-        meant = ELSEWHERE.get(name.removeprefix("llama-")) or next(iter(get_close_matches(name, known, 1)), None)
-        hint = f"did you mean ggtok {meant}?" if meant else f"the commands are {', '.join(known)}"
+        near = get_close_matches(name, known, 1)
+        hint = f"did you mean ggtok {near[0]}?" if near else f"the commands are {', '.join(known)}"
         raise click.ClickException(f"there is no command {printable(name)!r}: {hint}")
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
@@ -81,18 +66,8 @@ def _loaded(plugin: Plugin) -> click.Command | None:
     return None
 
 
-def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        from .. import __version__
-
-        click.echo(f"ggtok {__version__}")
-        context.exit()
-
-
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
-)
+@click.version_option(__version__, prog_name="ggtok", message="%(prog)s %(version)s", help="Show the version.")
 def group() -> None:
     """Text to tokens and back, exactly as llama.cpp does: -m or GGTOK_MODEL names a model."""
 
@@ -114,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with shown_warnings():
             code = _run(list(sys.argv[1:] if argv is None else argv))
-        flush()
+        sys.stdout.flush()  # so that a failure is seen
     except BrokenPipeError:
         give_up_output()
         return 1

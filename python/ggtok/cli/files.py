@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,47 +9,32 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from ..tokenizer.files import check_target
 from .completion import MODEL
 from .inputs import Source
-from .options import Command, Model, is_typed, takes_model
+from .options import Model, is_typed, shared, takes_model
 
 
-class OutputFile(click.ParamType[str]):
+class OutputFile(click.Path):
     """The path of a file to write. Its folder must exist before long work begins."""
 
-    name = "path"
-
-    def convert(self, value: str, parameter: click.Parameter | None, context: click.Context | None) -> str:
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> str:
         folder = os.path.dirname(value)
         if folder and not os.path.isdir(folder):
             self.fail(f"{folder} is not a folder", parameter, context)
-        return value
-
-    def shell_complete(
-        self, context: click.Context, parameter: click.Parameter, start: str
-    ) -> list[CompletionItem[str]]:
-        return [CompletionItem(start, type="file")]
+        return str(value)
 
 
 OUTPUT = OutputFile()
 
 
-def takes_models(function: Command) -> Command:
+@shared(click.argument("files", nargs=-1, type=MODEL, metavar="[MODEL]..."), takes_model)
+def takes_models(files: tuple[str, ...], model: Model) -> dict[str, Any]:
     """Gives a command models as arguments as well as `-m`, and passes it `models: list[Model]`, at least one."""
-
-    @click.argument("files", nargs=-1, type=MODEL, metavar="[MODEL]...")
-    @takes_model
-    @functools.wraps(function)
-    def command(*args: Any, files: tuple[str, ...], model: Model, **others: Any) -> Any:
-        if files and any(map(is_typed, ("model", "builtin"))):
-            raise click.ClickException("the model is given twice: as an argument and with -m or --builtin")
-        models = [Model(file, None, model.overrides, model.offline) for file in files] or [model]
-        return function(*args, models=models, **others)
-
-    return command  # type: ignore[return-value]
+    if files and any(map(is_typed, ("model", "builtin"))):
+        raise click.ClickException("the model is given twice: as an argument and with -m or --builtin")
+    return {"models": [Model(file, None, model.overrides, model.offline) for file in files] or [model]}
 
 
 def check_output(path: str | None, inputs: Iterable[object], force: bool = False) -> None:

@@ -5,7 +5,6 @@ Nothing is read before it is needed, and no more of it than about a megabyte, or
 
 from __future__ import annotations
 
-import functools
 import io
 import json
 import os
@@ -16,21 +15,21 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from threading import current_thread, main_thread
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from ..errors import GgtokError
 from ..tokenizer.metadata import BOM
+from .options import Command, setting, shared
 from .output import lossless, printable, to_stderr
 from .progress import progress
 
 Text = str | bytes
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 Result = TypeVar("Result")
 
-SPACE = re.compile(r"[ \t\r\n]*")
+NO_SPACE = re.compile(r"[^ \t\r\n]")
 
 GGUF = re.compile(rb"GGUF(?:[\x01-\x09]\0\0\0|\0\0\0[\x01-\x09])")
 """How a GGUF file begins, in either byte order."""
@@ -74,7 +73,7 @@ class Source:
             return None
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
+    def open(self) -> Iterator[Any]:
         """The bytes, as a file to read."""
         if self.path is None:
             yield io.BytesIO(self.text)
@@ -111,9 +110,9 @@ class Source:
                 yield part
                 advance(len(part))
 
-    def _read(self, file: BinaryIO) -> bytes:
+    def _read(self, file: Any) -> bytes:
         try:
-            return file.read1(PART)  # type: ignore[attr-defined, no-any-return]
+            return bytes(file.read1(PART))
         except OSError as error:
             raise OSError(error.errno, error.strerror, self.name) from None
 
@@ -183,10 +182,10 @@ def parse_json_values(data: bytes, where: str) -> list[tuple[int, Any]]:
         found: list[tuple[int, Any]] = []
         decoder, at, line = json.JSONDecoder(), 0, 1
         while True:
-            start = SPACE.match(text, at).end()  # type: ignore[union-attr]
-            line += text.count("\n", at, start)
-            if start == len(text):
+            if (begin := NO_SPACE.search(text, at)) is None:
                 return found
+            start = begin.start()
+            line += text.count("\n", at, start)
             value, at = decoder.raw_decode(text, start)
             found.append((line, value))
             line += text.count("\n", start, at)
@@ -248,43 +247,56 @@ def template_text(path: str) -> str:
     return characters(source.read(), source.name).removeprefix(BOM)
 
 
+def takes_template(function: Command) -> Command:
+    """Gives a command `--template-file` and `--set`, and passes it `template_text` and `variables`."""
+    function = click.option(
+        *("--set", "variables"),
+        metavar="NAME=VALUE",
+        multiple=True,
+        callback=lambda _, __, written: dict(map(setting, written)),
+        help="A variable of the template; repeatable.",
+    )(function)
+    return click.option(
+        *("--template-file", "template_text"),
+        metavar="FILE",
+        type=click.Path(),
+        callback=lambda context, _, path: None if path is None or context.resilient_parsing else template_text(path),
+        help="A Jinja template in place of the model's.",
+    )(function)
+
+
 def kind(value: object) -> str:
     """What a value of JSON is, for an error."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "a truth value", type(None): "null"}
     return names.get(type(value), "a number")
 
 
-def takes_texts(function: Command, *, skips_missing: bool = False) -> Command:
-    """Gives a command files as arguments and `-p`, and passes it `sources: list[Source]`, at least one.
-
-    `skips_missing` is for a command that names a file that is missing among several, and goes on.
-    """
-
-    @click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")
-    @click.option("-p", "--text", multiple=True, metavar="TEXT", help="A text itself; repeatable.")
-    @functools.wraps(function)
-    def command(*args: Any, files: tuple[str, ...], text: tuple[str, ...], **others: Any) -> Any:
-        exist = not (skips_missing and len(files) + len(text) > 1)
-        return function(*args, sources=sources(files, text, "a text itself is given with -p", exist), **others)
-
-    return command  # type: ignore[return-value]
+def takes_files(function: Command) -> Command:
+    """Gives a command files as arguments and `-p`, and passes it `files` and `text`, tuples of strings."""
+    function = click.option("-p", "--text", multiple=True, metavar="TEXT", help="A text itself; repeatable.")(function)
+    return click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")(function)
 
 
-def takes_rows(function: Command) -> Command:
+@shared(takes_files)
+def takes_texts(files: tuple[str, ...], text: tuple[str, ...]) -> dict[str, Any]:
+    """Gives a command files as arguments and `-p`, and passes it `sources: list[Source]`, at least one."""
+    return {"sources": sources(files, text)}
+
+
+@shared(
+    click.option("--lines", is_flag=True, help="Take each line as a text."),
+    click.option("--jsonl", metavar="FIELD", help="Take each line as a JSON object with the text in this field."),
+)
+def takes_rows(lines: bool, jsonl: str | None) -> dict[str, Any]:
     """Gives a command `--lines` and `--jsonl`, and passes it `rows: Rows | None`."""
-
-    @click.option("--lines", is_flag=True, help="Take each line as a text.")
-    @click.option("--jsonl", metavar="FIELD", help="Take each line as a JSON object with the text in this field.")
-    @functools.wraps(function)
-    def command(*args: Any, lines: bool, jsonl: str | None, **others: Any) -> Any:
-        if lines and jsonl is not None:
-            raise click.ClickException("--lines and --jsonl: give one of the two")
-        return function(*args, rows=Rows(jsonl) if lines or jsonl is not None else None, **others)
-
-    return command  # type: ignore[return-value]
+    if lines and jsonl is not None:
+        raise click.ClickException("--lines and --jsonl: give one of the two")
+    return {"rows": Rows(jsonl) if lines or jsonl is not None else None}
 
 
-def sources(files: Sequence[str], texts: Sequence[str], hint: str, exist: bool = True) -> list[Source]:
+def sources(
+    files: Sequence[str], texts: Sequence[str], hint: str = "a text itself is given with -p", exist: bool = True
+) -> list[Source]:
     """The inputs that a command was given; standard input if none. If all have to exist, `hint` says what else a
     missing file may be."""
     for path in files if exist else ():

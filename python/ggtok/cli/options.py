@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import csv
 import functools
+import inspect
 import json
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias
 
 import click
 from click.core import ParameterSource
 
 from .. import Tokenizer
 from ..errors import GgtokError, ModelNotFoundError
+from ..tokenizer.base import BUILTIN
 from .completion import MODEL
 from .output import printable, to_stderr
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-BUILTIN = ("bpe", "spm", "wordpiece", "unigram")
+Command: TypeAlias = Callable[..., Any]
+Decorator: TypeAlias = Callable[[Command], Command]
 
 DEFAULT = "bpe"
 """What `encode`, `decode` and `explain` use if no model was given. Numbers that people rely on need one."""
@@ -39,6 +39,31 @@ KINDS: dict[str, Callable[[str], str | int | float | bool]] = {
     "str": str,
 }
 """The types of metadata values, and how a value of each is read."""
+
+
+def shared(*options: Callable[[Command], Command]) -> Callable[[Callable[..., dict[str, Any]]], Decorator]:
+    """Makes a decorator that gives a command options or arguments, from a function that takes their values and returns
+    what the command is passed in their place."""
+
+    def decorator_of(passed: Callable[..., dict[str, Any]]) -> Decorator:
+        names = list(inspect.signature(passed).parameters)
+
+        @functools.wraps(passed)
+        def takes(function: Command) -> Command:
+            @functools.wraps(function)
+            def command(*args: Any, **values: Any) -> Any:
+                own = {name: values.pop(name) for name in names}
+                return function(*args, **passed(**own), **values)
+
+            made: Command = command
+            for option in reversed(options):
+                made = option(made)
+            return made
+
+        return takes
+
+    return decorator_of
+
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON, one object per line, in ASCII.")
 """Passes `as_json`."""
@@ -115,43 +140,6 @@ def _models() -> str:
     return f" (here: {', '.join(names[:NUM_NAMED])}{more})" if names else ""
 
 
-def takes_model(function: Command) -> Command:
-    """Gives a command `-m`, `--builtin`, `--override-kv` and `--offline`, and passes it `model: Model`."""
-
-    @click.option(
-        *("-m", "--model"),
-        type=MODEL,
-        metavar="MODEL",
-        envvar="GGTOK_MODEL",
-        show_envvar=True,
-        help="A GGUF file, or a model by name, such as ollama:llama3.2 (see ggtok models).",
-    )
-    @click.option("--builtin", type=click.Choice(BUILTIN), help="An embedded vocabulary, in place of a model.")
-    @click.option(
-        "--override-kv",
-        metavar="KEY=TYPE:VALUE",
-        multiple=True,
-        help="Replace metadata, as llama.cpp does. TYPE is int, float, bool or str; commas separate several.",
-    )
-    @takes_network
-    @functools.wraps(function)
-    def command(
-        *args: Any,
-        model: str | None,
-        builtin: str | None,
-        override_kv: tuple[str, ...],
-        offline: bool | None,
-        **others: Any,
-    ) -> Any:
-        if builtin is not None and model is not None:
-            if is_typed("model"):
-                raise click.ClickException("-m and --builtin: give one of the two")
-            model = None
-        return function(*args, model=Model(model, builtin, override_kv, offline), **others)
-
-    return command  # type: ignore[return-value]
-
-
 takes_network = click.option(
     "--offline/--online",
     default=None,
@@ -160,34 +148,47 @@ takes_network = click.option(
 """Passes `offline`."""
 
 
+@shared(
+    click.option(
+        *("-m", "--model"),
+        type=MODEL,
+        metavar="MODEL",
+        envvar="GGTOK_MODEL",
+        show_envvar=True,
+        help="A GGUF file, or a model by name, such as ollama:llama3.2 (see ggtok models).",
+    ),
+    click.option("--builtin", type=click.Choice(BUILTIN), help="An embedded vocabulary, in place of a model."),
+    click.option(
+        "--override-kv",
+        metavar="KEY=TYPE:VALUE",
+        multiple=True,
+        help="Replace metadata, as llama.cpp does. TYPE is int, float, bool or str; commas separate several.",
+    ),
+    takes_network,
+)
+def takes_model(
+    model: str | None, builtin: str | None, override_kv: tuple[str, ...], offline: bool | None
+) -> dict[str, Any]:
+    """Gives a command `-m`, `--builtin`, `--override-kv` and `--offline`, and passes it `model: Model`."""
+    if builtin is not None and model is not None:
+        if is_typed("model"):
+            raise click.ClickException("-m and --builtin: give one of the two")
+        model = None
+    return {"model": Model(model, builtin, override_kv, offline)}
+
+
 def is_typed(parameter: str) -> bool:
     """Whether a parameter of the running command is on the command line, and not from the environment."""
     return click.get_current_context().get_parameter_source(parameter) is ParameterSource.COMMANDLINE
 
 
-def takes_special(function: Command) -> Command:
+@shared(
+    click.option("--no-special", is_flag=True, help="Add no BOS, EOS or SEP."),
+    click.option("--parse-special", is_flag=True, help="Read control tokens written in the text as tokens."),
+)
+def takes_special(no_special: bool, parse_special: bool) -> dict[str, Any]:
     """Gives a command `--no-special` and `--parse-special`, and passes it `special`: keywords of `encode`."""
-
-    @click.option("--no-special", is_flag=True, help="Add no BOS, EOS or SEP.")
-    @click.option("--parse-special", is_flag=True, help="Read control tokens written in the text as tokens.")
-    @functools.wraps(function)
-    def command(*args: Any, no_special: bool, parse_special: bool, **others: Any) -> Any:
-        return function(*args, special={"add_special": not no_special, "parse_special": parse_special}, **others)
-
-    return command  # type: ignore[return-value]
-
-
-def shows_view(function: Command) -> Command:
-    """Gives a command `--view` and `--ids`, and passes it `view`: whether to show tokens."""
-
-    @click.option(
-        "--view/--ids", default=None, help="Show the tokens, or write bare ids. Default: show them on a terminal."
-    )
-    @functools.wraps(function)
-    def command(*args: Any, view: bool | None, **others: Any) -> Any:
-        return function(*args, view=sys.stdout.isatty() if view is None else view, **others)
-
-    return command  # type: ignore[return-value]
+    return {"special": {"add_special": not no_special, "parse_special": parse_special}}
 
 
 def name_and_value(option: str, written: str) -> tuple[str, str]:

@@ -73,11 +73,6 @@ def wants_colors() -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
 
 
-def flush() -> None:
-    """Writes what is buffered for standard output, so that a failure is seen."""
-    sys.stdout.flush()
-
-
 def is_of_output(error: Exception) -> bool:
     """Whether an error says that standard output cannot be written to. Errors of files have the name of the file."""
     return isinstance(error, OSError) and error.filename is None and error.errno not in (None, errno.ENOENT)

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -22,7 +20,7 @@ from ..lab.explain.verdict import verdict
 from ..tokenizer.cuts import Cuts, Pair, Span, cuts_of, stretches
 from .files import short_names
 from .output import printable
-from .view import MARKS, MIN_WIDTH, has, palette, units
+from .view import MARKS, MIN_WIDTH, Row, assembled, bar, palette, units
 
 MOST_LINES = 6
 """Lines of each side that are shown, unless all are asked for."""
@@ -30,11 +28,7 @@ MOST_LINES = 6
 NAME = 16
 """The most columns of a name before a line; in narrow windows it is a quarter of them."""
 
-BAR = "│"
 BRACKET = ("bold", "bold")
-
-Row: TypeAlias = list[tuple[str, str]]
-"""Texts with their styles."""
 
 
 class Cell(NamedTuple):
@@ -99,8 +93,7 @@ class Lines:
             if self.palette.bar and cell.closes:
                 self._add(("]", "]"), BRACKET, 1)
             elif self.palette.bar and cell.end < len(self.text):
-                bar = _bar(self.encoding)
-                first, second = (bar if cell.cuts[side] else " " for side in (0, 1))
+                first, second = (bar(self.encoding) if cell.cuts[side] else " " for side in (0, 1))
                 self._add((first, second), (self.palette.mark, self.palette.mark), 1)
             if shown and shown[-1].text in MARKS["\n"]:
                 yield self._taken(), cell.end
@@ -124,10 +117,6 @@ class Lines:
         return rows
 
 
-def _bar(encoding: str) -> str:
-    return BAR if has(encoding, BAR) else "|"
-
-
 def print_verdict(console: Console, cuts: Cuts) -> None:
     """Prints what the comparison on a text comes to, with the signs of the text below it."""
     colors = palette(console)
@@ -137,7 +126,7 @@ def print_verdict(console: Console, cuts: Cuts) -> None:
 
     good, quoted = ("", "") if colors.bar else ("green", colors.differing[0])
     line = Text(style="bold" if cuts else f"bold {good}")
-    for part, is_quoted in verdict(cuts, show, _bar(console.encoding)):
+    for part, is_quoted in verdict(cuts, show, bar(console.encoding)):
         shown = printable(part)
         line.append(f"`{shown}`" if is_quoted and not quoted else shown, quoted if is_quoted else "")
     console.print(line, soft_wrap=not console.is_terminal)
@@ -171,9 +160,7 @@ def print_pair(
         if number:
             console.print()
         for label, row in zip(labels, rows, strict=True):
-            alike = groupby(row, itemgetter(1))
-            parts = (("".join(each for each, _ in part), style) for style, part in alike)
-            console.print(Text.assemble((f"{padded(label, room)} ", "dim"), *parts), soft_wrap=True)
+            console.print(assembled(row, f"{padded(label, room)} "), soft_wrap=True)
         shown = at
     if shown < len(text):
         console.print(fitted(f"… {_characters(text[shown:])} more: --all shows them", console.width), style="dim")

@@ -6,8 +6,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,12 +49,12 @@ class Bar:
         else:
             self._shown.update(self._shown.task_ids[-1], completed=self.done, numbers=self.numbers(), refresh=True)
 
-    def phase(self, label: str, done: int, total: int) -> None:
-        """Another phase, not counted in bytes, has come so far. `ggtok.train` calls this."""
+    def phase(self, label: str, done: int, total: int | None, is_in_bytes: bool = False) -> None:
+        """A phase has come so far: another one than before if it has another label."""
         if label != self.label:
             self.close()
             self.label, self.total, self.done, self.first = label, total, done, done
-            self.is_in_bytes, self.began = False, time.monotonic()
+            self.is_in_bytes, self.began = is_in_bytes, time.monotonic()
         self(done - self.done)
 
     def numbers(self) -> str:
@@ -98,11 +97,6 @@ class Bar:
         self._shown.start()
 
 
-@contextmanager
-def progress(total: int | None, label: str) -> Iterator[Bar]:
+def progress(total: int | None, label: str) -> closing[Bar]:
     """A bar for so many bytes, or for an unknown number. It writes nothing to a pipe or a file."""
-    bar = Bar(total, label)
-    try:
-        yield bar
-    finally:
-        bar.close()
+    return closing(Bar(total, label))

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -82,6 +82,10 @@ NONE = Palette(("", ""), ("bold", "bold"), "dim", "dim", "underline", ("bold", "
 """For NO_COLOR, which allows brightness and lines. A dumb terminal shows neither."""
 
 
+Row: TypeAlias = list[tuple[str, str]]
+"""The texts of a line with their styles."""
+
+
 class Unit(NamedTuple):
     """A part of a piece that is not cut: a character with its combining marks, or an escape."""
 
@@ -119,6 +123,17 @@ def units(piece: bytes, encoding: str = "utf-8") -> list[Unit]:
     return shown
 
 
+def bar(encoding: str) -> str:
+    """What stands between tokens."""
+    return "│" if has(encoding, "│") else "|"
+
+
+def assembled(row: Row, label: str = "") -> Text:
+    """A line after a label. Neighbours of one style are joined."""
+    alike = groupby(row, itemgetter(1))
+    return Text.assemble((label, "dim"), *(("".join(text for text, _ in part), style) for style, part in alike))
+
+
 def has(encoding: str, char: str) -> bool:
     """Whether an encoding has a character."""
     try:
@@ -136,12 +151,12 @@ class View:
         self.width = max(console.width, MIN_WIDTH)
         self.palette = palette(console)
         self.num_tokens = 0
-        self._bar = ("│" if has(console.encoding, "│") else "|") * self.palette.bar
+        self._bar = bar(console.encoding) * self.palette.bar
         self._shown: dict[int, tuple[list[Unit], bool]] = {}
         self._ids: list[int] = []
         self._num_ids = 0
-        self._row: list[tuple[str, str]] = []
-        """What the line has so far, with its styles."""
+        self._row: Row = []
+        """What the line has so far."""
         self._filled = 0
 
     def add(self, ids: Iterable[int]) -> None:
@@ -182,9 +197,7 @@ class View:
         return self._shown[id]
 
     def _end_row(self) -> None:
-        alike = groupby(self._row, itemgetter(1))
-        line = Text.assemble(*(("".join(text for text, _ in part), style) for style, part in alike))
-        self.console.print(line, soft_wrap=True)
+        self.console.print(assembled(self._row), soft_wrap=True)
         self._row, self._filled = [], 0
 
     def end(self, *, total: bool = False, mark: str = "") -> None:

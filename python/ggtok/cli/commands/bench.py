@@ -60,20 +60,14 @@ def command(sources: list[Source], seconds: float, model: Model, special: dict[s
 
     opening, num_rounds = times.pop(("open", "")), len(next(iter(times.values())))
     if as_json:
+        rates = {"bytes_per_second": num_bytes, "tokens_per_second": num_tokens}
         measurements = [
-            {"call": call, "pass": which, "seconds": taken, "bytes_per_second": num_bytes / statistics.median(taken)}
-            | {"tokens_per_second": num_tokens / statistics.median(taken)}
+            {"call": call, "pass": which, "seconds": taken}
+            | {name: number / statistics.median(taken) for name, number in rates.items()}
             for (call, which), taken in times.items()
         ]
-        return print_json(
-            model=model.path or model.builtin,
-            texts=len(texts),
-            bytes=num_bytes,
-            tokens=num_tokens,
-            rounds=num_rounds,
-            open_seconds=opening,
-            measurements=measurements,
-        )
+        sums = {"texts": len(texts), "bytes": num_bytes, "tokens": num_tokens, "rounds": num_rounds}
+        return print_json(model=model.path or model.builtin, **sums, open_seconds=opening, measurements=measurements)
     print_pairs(
         [
             ("model", f"{tokenizer.metadata.get('general.name') or model.path} ({kind})"),

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ...errors import GgtokError
-from ..inputs import characters, kind, parse_json, sources, template_text
-from ..options import Model, as_json, setting, takes_model
+from ..inputs import characters, kind, parse_json, sources, takes_template
+from ..options import Model, as_json, takes_model
 from ..output import lossless, print_json, print_text
 
 
@@ -21,8 +21,7 @@ from ..output import lossless, print_json, print_text
 @click.option("--no-generation-prompt", is_flag=True, help="Do not end with the beginning of an assistant's message.")
 @click.option("--continue", "continues", is_flag=True, help="End inside the last message, for the model to continue.")
 @click.option("--template", metavar="NAME", help="Which of the model's templates; default: its default one.")
-@click.option("--template-file", metavar="FILE", type=click.Path(), help="A Jinja template in place of the model's.")
-@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A variable of the template; repeatable.")
+@takes_template
 @click.option("--raw", is_flag=True, help="Render the messages as they are with jinja2, as transformers does.")
 @click.option("--trust", is_flag=True, help="Read control tokens in all of the text, as llama-server does.")
 @click.option("--ids", is_flag=True, help="Write the ids.")
@@ -37,16 +36,14 @@ def command(
     tools: str | None,
     no_generation_prompt: bool,
     continues: bool,
-    template: str | None,
-    template_file: str | None,
-    settings: tuple[str, ...],
-    raw: bool,
+    variables: dict[str, Any],
     trust: bool,
     ids: bool,
     count: bool,
     view: bool,
     model: Model,
     as_json: bool,
+    **template: Any,
 ) -> None:
     """Write a conversation as the model's chat template does, or as ids.
 
@@ -68,23 +65,20 @@ def command(
         where, body["tools"] = _json(tools, "a JSON list of tools is expected")
         if not isinstance(body["tools"], list):
             raise click.ClickException(f"{where}: expected a list of tools, found {kind(body['tools'])}")
-    if settings:
-        body["chat_template_kwargs"] = (body.get("chat_template_kwargs") or {}) | dict(map(setting, settings))
+    if variables:
+        body["chat_template_kwargs"] = (body.get("chat_template_kwargs") or {}) | variables
     if no_generation_prompt or continues:
         body["add_generation_prompt"] = False
     if continues:
         body["continue_final_message"] = True
-    arguments: dict[str, Any] = {"template": template, "raw": raw}
-    if template_file is not None:
-        arguments["template_text"] = template_text(template_file)
     try:
         if count:
-            number = tokenizer.count_messages(body, trust=trust, **arguments)
+            number = tokenizer.count_messages(body, trust=trust, **template)
         elif ids or view or as_json:
-            encoded = tokenizer.encode_chat(body, trust=trust, **arguments)
+            encoded = tokenizer.encode_chat(body, trust=trust, **template)
         if not (count or ids or view):
             # `encode_chat` has shown the warnings.
-            prompt = tokenizer.apply_chat_template(body, warnings=[] if as_json else None, **arguments)
+            prompt = tokenizer.apply_chat_template(body, warnings=[] if as_json else None, **template)
     except GgtokError as error:
         raise click.ClickException(f"{model.name}: {error}") from None
     if as_json:

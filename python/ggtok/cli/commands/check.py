@@ -42,12 +42,7 @@ LONGEST = 2000
 @as_json
 @click.pass_context
 def command(
-    context: click.Context,
-    models: list[Model],
-    as_json: bool,
-    llama_cpp: str | None,
-    fix: str | None,
-    dry_run: bool,
+    context: click.Context, models: list[Model], as_json: bool, llama_cpp: str | None, fix: str | None, dry_run: bool
 ) -> None:
     """Find what is suspicious about the tokenizers of GGUF files: each finding with its severity, what to do, and its
     code. What stops a file from being opened is its first finding. The ggtok edit command that mends what can be mended
@@ -66,8 +61,8 @@ def command(
             raise click.ClickException("--fix takes one file, without --override-kv")
         path = located(model.path)
         context.exit(write(Edited(path, repair_of(check_file(path))), None if dry_run else fix, as_json))
-    code = 0
     worst: Counter[str] = Counter()
+    """How many files have findings of this severity, and none that is worse."""
     for model in models:
         name = str(model.path or model.builtin)
         file = lossless(os.fsencode(name))
@@ -78,16 +73,13 @@ def command(
             to_stderr(f"error: {message}")
             if as_json:
                 print_json(file=file, error=message)
-            code = 2
             worst["unread"] += 1
             continue
-        if any(finding.severity == "error" for finding in findings):
-            code = max(code, 1)
+        severities = {finding.severity for finding in findings}
+        worst[next((severity for severity in SEVERITIES if severity in severities), "none")] += 1
         if as_json:
             print_json(file=file, findings=[finding._asdict() for finding in findings])
             continue
-        severities = {finding.severity for finding in findings}
-        worst.update([next(severity for severity in SEVERITIES if severity in severities)] if findings else [])
         lines = [*map(str, findings)] or ["nothing suspicious"]
         if any(repair := repair_of(findings)):
             lines.append(f"mend it with: {_command(name, repair)}")
@@ -101,7 +93,7 @@ def command(
         parts = [f"{worst[severity]} with {severity}s" for severity in SEVERITIES if worst[severity]]
         parts += [f"{worst['unread']} not read"] if worst["unread"] else []
         print(", ".join([f"{len(models)} files", *(parts or ["nothing suspicious"])]))
-    context.exit(code)
+    context.exit(2 if worst["unread"] else int(worst["error"] > 0))
 
 
 def _findings(model: Model, llama_cpp: str | None) -> list[Finding]:

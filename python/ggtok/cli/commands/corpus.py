@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Any, get_args
 
 import click
@@ -18,10 +19,10 @@ from ...corpus.run import State
 from ...corpus.settings import Compression, Format, InputFormat, Masks, Nulls, TooLong
 from ...corpus.verify import SAMPLE, verify
 from ..files import OUTPUT
-from ..inputs import template_text
-from ..options import Model, as_json, setting, takes_model, takes_special
+from ..inputs import takes_template
+from ..options import Model, as_json, takes_model, takes_special
 from ..output import print_json, to_stderr
-from ..progress import Bar, progress
+from ..progress import progress
 from ..table import print_pairs, print_table
 
 BAR, WIDTH = "\u2588", 24
@@ -61,8 +62,7 @@ def command() -> None:
 @click.option("--field", default="text", show_default=True, metavar="NAME", help="The column or field with the text.")
 @click.option("--messages", metavar="NAME", help="Instead: the column or field with a conversation.")
 @click.option("--tools", metavar="NAME", help="The column or field with the tools of a conversation.")
-@click.option("--template-file", metavar="FILE", type=click.Path(), help="A Jinja template in place of the model's.")
-@click.option("--set", "variables", metavar="NAME=VALUE", multiple=True, help="A variable of the template; repeatable.")
+@takes_template
 @click.option(
     "--mask", type=click.Choice(get_args(Masks)), default="turn", show_default=True, help="What the mask is of."
 )
@@ -90,8 +90,6 @@ def build_command(
     model: Model,
     special: dict[str, Any],
     keep: str | None,
-    template_file: str | None,
-    variables: tuple[str, ...],
     as_json: bool,
     **others: Any,
 ) -> None:
@@ -104,48 +102,26 @@ def build_command(
     same, byte for byte. The folder's manifest.json says what it was made from, and how.
     """
     names = tuple(name for name in (keep or "").split(",") if name)
-    if template_file is not None:
-        others["template_text"] = template_text(template_file)
-    if variables:
-        others["variables"] = dict(map(setting, variables))
-    tokenizer = model.open()
-    show = Watch()
-    with terminated():
+    tokenizer, state = model.open(), State()
+    with progress(None, "") as bar, terminated():
+
+        def show(now: State) -> None:
+            nonlocal state
+            state = now
+            if bar.label == now.phase and now.documents:
+                bar.note = f"{now.documents / (time.monotonic() - bar.began):,.0f} documents/s"
+            bar.phase(f"{now.phase} inputs" if now.phase == "hashing" else now.phase, now.bytes, now.total_bytes, True)
+
         try:
             built = build(sources, output, tokenizer=tokenizer, keep=names, progress=show, **special, **others)
         except (KeyboardInterrupt, SystemExit):
-            show.close()
-            to_stderr(f"stopped with {show.state.shards} shards done: the same command continues")
+            bar.close()
+            to_stderr(f"stopped with {state.shards} shards done: the same command continues")
             raise
-        finally:
-            show.close()
     if as_json:
         print_json(**built.to_dict())
     else:
         _print(built)
-
-
-class Watch:
-    """Shows how far a build is."""
-
-    def __init__(self) -> None:
-        self.state, self._bar, self._began = State(), Bar(None, ""), 0.0
-
-    def __call__(self, state: State) -> None:
-        """Takes the state of the build."""
-        self.state, bar = state, self._bar
-        label = f"{state.phase} inputs" if state.phase == "hashing" else state.phase
-        if bar.label != label:
-            bar.close()
-            bar = self._bar = Bar(state.total_bytes, label)
-            bar.done = bar.first = state.bytes  # of earlier runs
-        elif state.documents:
-            bar.note = f"{state.documents / (time.monotonic() - bar.began):,.0f} documents/s"
-        bar(state.bytes - bar.done)
-
-    def close(self) -> None:
-        """Removes the bar."""
-        self._bar.close()
 
 
 @contextmanager
@@ -175,12 +151,8 @@ def verify_command(context: click.Context, folder: str, sample: int, is_all: boo
 
     The exit code is 1 if something is wrong.
     """
-    with progress(None, "hashing") as bar:
-
-        def show(done: int, total: int) -> None:
-            bar.total = total
-            bar(done - bar.done)
-
+    with progress(None, "") as bar:
+        show = partial(bar.phase, "hashing", is_in_bytes=True)
         found = verify(folder, tokenizer=model.open(), sample=None if is_all else sample, progress=show)
     if as_json:
         print_json(**asdict(found))

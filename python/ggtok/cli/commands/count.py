@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import click
 
 from ... import Tokenizer
-from ..inputs import Rows, Source, takes_rows, takes_texts
+from ..inputs import Rows, Source, takes_files, takes_rows
+from ..inputs import sources as sources_of
 from ..options import Model, as_json, takes_model, takes_special
 from ..output import explained, is_of_output, print_json, to_stderr
 
 
 @click.command(short_help="Count the tokens of texts.")
-@partial(takes_texts, skips_missing=True)
+@takes_files
 @takes_rows
 @takes_model
 @takes_special
@@ -22,7 +22,8 @@ from ..output import explained, is_of_output, print_json, to_stderr
 @click.pass_context
 def command(
     context: click.Context,
-    sources: list[Source],
+    files: tuple[str, ...],
+    text: tuple[str, ...],
     rows: Rows | None,
     model: Model,
     special: dict[str, Any],
@@ -34,6 +35,7 @@ def command(
     others are counted, and the exit code is 1. With --lines or --jsonl there is a number for each text, and no total.
     Files of any size are counted in little memory.
     """
+    sources = sources_of(files, text, exist=len(files) + len(text) <= 1)
     tokenizer = model.open()
     total = failures = 0
     # No text has more tokens than bytes, except a few that are added.

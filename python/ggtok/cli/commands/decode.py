@@ -35,14 +35,7 @@ MAX_DIGITS = 4000
 @click.option("--clean-spaces", is_flag=True, help="Remove spaces before punctuation as llama_detokenize does.")
 @as_json
 def command(
-    files: tuple[str, ...],
-    ids: tuple[str, ...],
-    model: Model,
-    lines: bool,
-    remove_special: bool,
-    unparse_special: bool,
-    clean_spaces: bool,
-    as_json: bool,
+    files: tuple[str, ...], ids: tuple[str, ...], model: Model, lines: bool, as_json: bool, **options: Any
 ) -> None:
     """Turn the ids in files, or in standard input, into the bytes of their text.
 
@@ -52,7 +45,6 @@ def command(
     """
     inputs = sources(files, ids, "ids themselves are given with -p")
     tokenizer = model.open(DEFAULT)
-    options: Any = {"remove_special": remove_special, "unparse_special": unparse_special, "clean_spaces": clean_spaces}
     writer = Writer()
     for source in inputs:
         for line, numbers in _texts(source, lines):

@@ -39,9 +39,18 @@ SHOWN = 60
 )
 @click.option("--set-template", type=click.Path(), metavar="FILE", help="Set the chat template to a file's text.")
 @click.option("--remove", multiple=True, metavar="KEY", help="Remove a key; repeatable.")
-@click.option("--add-token", multiple=True, metavar="TEXT", help="Add a token that is read in every text; repeatable.")
 @click.option(
-    "--add-control-token", multiple=True, metavar="TEXT", help="Add a token read with --parse-special; repeatable."
+    "--add-token",
+    "add_tokens",
+    multiple=True,
+    metavar="TEXT",
+    help="Add a token that is read in every text; repeatable.",
+)
+@click.option(
+    *("--add-control-token", "add_control_tokens"),
+    multiple=True,
+    metavar="TEXT",
+    help="Add a token read with --parse-special; repeatable.",
 )
 @click.option("--special", multiple=True, metavar="NAME=TOKEN", help="Set a special token: eos='<|end|>', or eos=#7.")
 @click.option("--rename", multiple=True, metavar="ID=TEXT", help="Rename a token: give it another text; repeatable.")
@@ -58,8 +67,6 @@ def command(
     assignments: tuple[str, ...],
     set_template: str | None,
     remove: tuple[str, ...],
-    add_token: tuple[str, ...],
-    add_control_token: tuple[str, ...],
     special: tuple[str, ...],
     rename: tuple[str, ...],
     retype: tuple[str, ...],
@@ -69,6 +76,7 @@ def command(
     dry_run: bool,
     force: bool,
     as_json: bool,
+    **added: Any,
 ) -> None:
     """Write a GGUF file that is FILE with other metadata: its tensors are copied as they are. FILE may be broken, and
     is never changed. PATH appears when it is complete.
@@ -84,8 +92,7 @@ def command(
     file = located(file)
     metadata = read_metadata(file, flawed=True)
     edits = Edits(
-        add_tokens=add_token,
-        add_control_tokens=add_control_token,
+        **added,
         special=_special(metadata, special),
         chat_template=None if set_template is None else template_text(set_template),
         metadata=_metadata(metadata, assignments, remove),

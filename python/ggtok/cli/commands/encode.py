@@ -11,7 +11,7 @@ import click
 from ... import Encoding, Tokenizer
 from ..._ggtok import json_items
 from ..inputs import Rows, Source, Text, takes_rows, takes_texts
-from ..options import DEFAULT, Model, as_json, shows_view, takes_model, takes_special
+from ..options import DEFAULT, Model, as_json, takes_model, takes_special
 from ..output import SLICE, Items, print_json
 
 
@@ -21,9 +21,11 @@ from ..output import SLICE, Items, print_json
 @takes_model
 @takes_special
 @as_json
-@shows_view
+@click.option(
+    "--view/--ids", default=None, help="Show the tokens, or write bare ids. Default: show them on a terminal."
+)
 def command(
-    sources: list[Source], rows: Rows | None, model: Model, special: dict[str, Any], as_json: bool, view: bool
+    sources: list[Source], rows: Rows | None, model: Model, special: dict[str, Any], as_json: bool, view: bool | None
 ) -> None:
     """Turn files, or standard input, into token ids: a line of ids for each text.
 
@@ -37,7 +39,7 @@ def command(
             for line, text in source.texts(rows):
                 columns = _columns(tokenizer, tokenizer.encode_with_offsets(text, unit="byte", **special))
                 print_json(**source.json(line), **columns, **model.json)
-    elif view:
+    elif sys.stdout.isatty() if view is None else view:
         _show(tokenizer, sources, rows, special, model.mark)
     elif rows is not None:
         for source in sources:

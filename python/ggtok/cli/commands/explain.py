@@ -23,7 +23,7 @@ from ...lab.explain.trie import explain_trie, trie_sections
 from ...tokenizer.files import write
 from ..completion import MODEL
 from ..files import OUTPUT, check_output
-from ..inputs import Source
+from ..inputs import Source, takes_files
 from ..inputs import sources as sources_of
 from ..options import DEFAULT, Model, as_json, is_typed, takes_model, takes_special
 from ..output import print_json, wants_colors
@@ -50,8 +50,7 @@ class Request:
 
 
 @click.command(short_help="Show every step from texts to their tokens.")
-@click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")
-@click.option("-p", "--text", multiple=True, metavar="TEXT", help="A text itself; repeatable.")
+@takes_files
 @click.option("--all", "tables", is_flag=True, help="Print every table.")
 @click.option("--step", is_flag=True, help="Walk through the steps with keys; ? shows them.")
 @click.option("--why", metavar="START:END", help="Say why these characters are not one token; the first is number 0.")
@@ -71,28 +70,25 @@ def command(
     why: str | None,
     pair: tuple[str, str] | None,
     trie: bool,
-    html: str | None,
-    model: Model,
-    special: dict[str, Any],
-    as_json: bool,
+    **shared: Any,
 ) -> None:
     """Show how texts became their tokens: the idea of the algorithm, each text cut into its tokens, and a line for each
     piece or word. --step and --html show every step, --all prints them as tables.
     """
     if sum((step, why is not None, pair is not None, trie)) > 1:
         raise click.ClickException("--step, --why, --compare and --trie: give one of them")
-    if tables and (step or why is not None or trie or as_json):
+    request = Request(tables="all" if tables else None, **shared)
+    if tables and (step or why is not None or trie or request.as_json):
         raise click.ClickException("--all is for what is printed without --step, --why, --trie and --json")
     if pair is not None or trie:
         mode = "--trie takes words" if trie else "--compare takes two models"
         if any(map(is_typed, ("model", "builtin", "override_kv"))):
             raise click.ClickException(f"{mode}, and no -m, --builtin or --override-kv")
-    request = Request(model, special, as_json, html, "all" if tables else None)
-    check_output(html, [*(() if trie else files), *(pair or ()), model.path])
+    check_output(request.html, [*(() if trie else files), *(pair or ()), request.model.path])
     if trie:
         return _trie(request, list(map(os.fsencode, files)), list(map(os.fsencode, text)))
-    sources = sources_of(files, text, "a text itself is given with -p")
-    if len(sources) > 1 and (step or html is not None):
+    sources = sources_of(files, text)
+    if len(sources) > 1 and (step or request.html is not None):
         raise click.ClickException("--step and --html are for one text")
     if pair is not None:
         return _compare(request, pair, sources)

@@ -43,13 +43,12 @@ def command(
     sources: list[Source],
     rows: Rows | None,
     max_tokens: int,
-    overlap: int,
     boundaries: tuple[str, ...],
-    strip: bool,
     null: bool,
     model: Model,
     special: dict[str, Any],
     as_json: bool,
+    **settings: Any,
 ) -> None:
     """Cut files, or standard input, into chunks that fit a budget of tokens.
 
@@ -60,7 +59,7 @@ def command(
     if as_json and null:
         raise click.ClickException("--json and --null: give one of the two")
     tokenizer = model.open()
-    settings = special | {"overlap": overlap, "boundaries": boundaries or BOUNDARIES[:-1], "strip": strip}
+    settings |= special | ({"boundaries": boundaries} if boundaries else {})
     for source in sources:
         for line, text in source.texts(rows):
             with naming(source.at(line)):

@@ -42,8 +42,13 @@ def _pres(context: click.Context, parameter: click.Parameter, incomplete: str) -
     metavar="ROLE=TEXT",
     help="A special token, such as eos=</s>; replaces all default ones; repeatable.",
 )
-@click.option("--control", multiple=True, metavar="TEXT", help="A control token; repeatable.")
-@click.option("--user-defined", multiple=True, metavar="TEXT", help="A token always read in text; repeatable.")
+@click.option("--control", "control_tokens", multiple=True, metavar="TEXT", help="A control token; repeatable.")
+@click.option(
+    *("--user-defined", "user_defined_tokens"),
+    multiple=True,
+    metavar="TEXT",
+    help="A token always read in text; repeatable.",
+)
 @click.option("--name", metavar="NAME", help="general.name of the file.")
 @click.option("--threads", type=int, metavar="N", help="How many threads count.  [default: all cores]")
 @click.option("--memory", type=int, metavar="MIB", help="How many MiB of counted words stay in memory.")
@@ -59,15 +64,11 @@ def command(
     output: str,
     force: bool,
     kind: str,
-    vocab_size: int,
     pre: str | None,
     special: tuple[str, ...],
-    control: tuple[str, ...],
-    user_defined: tuple[str, ...],
-    name: str | None,
-    threads: int | None,
     memory: int | None,
     assignments: tuple[str, ...],
+    **others: Any,
 ) -> None:
     """Train a vocabulary on text files in UTF-8 and write it as a GGUF file. The files are read once, in parts, so they
     may be larger than memory. Ctrl-C leaves PATH as it was."""
@@ -82,14 +83,10 @@ def command(
         tokenizer = train(
             files=paths,
             kind=cast(Any, kind),
-            vocab_size=vocab_size,
             special=dict(name_and_value("--special", each) for each in special) or None,
-            control_tokens=control,
-            user_defined_tokens=user_defined,
-            name=name,
-            threads=threads,
             memory=None if memory is None else memory << 20,
             progress=lambda phase, done, total: bar.phase(phase, done, total or size),
+            **others,
             **settings,
         )
     tokenizer.to_gguf(output, overwrite=force)

@@ -49,12 +49,7 @@ def command(
         files: list[Path] = [text_path(text) for text in texts]
         with progress(None, "comparing") as bar:
             found = verify(
-                tokenizer,
-                files=files or None,
-                seconds=seconds,
-                library=libllama,
-                seed=seed,
-                progress=bar.phase,
+                tokenizer, files=files or None, seconds=seconds, library=libllama, seed=seed, progress=bar.phase
             )
     show(found, as_json)
     context.exit(0 if found.agrees else 1)
