@@ -10,6 +10,7 @@ import ggtok
 import pytest
 from conftest import every_kind
 from ggtok import Tokenizer, VocabularyError
+from ggtok.lab.diff import Difference
 from hypothesis import strategies as st
 from oracles import strategies
 from oracles.gguf_vocab import TokenType
@@ -96,15 +97,17 @@ def test_a_text() -> None:
     other = changed(merges=MERGES[:-1])
     diff = ggtok.diff(SMALL, other, "\u00e9\u00e9 hello")
     # BOS, four bytes and a space are equal, then comes hello against hell.
-    assert diff.first_difference == (6, 259, 258, 5, 3, b"hello", b"hell")
+    assert diff.first_difference == Difference(6, 259, 258, 5, 3, b"hello", b"hell")
     assert "the ids first differ at index 6, character 3 (byte 5): 259 b'hello' -> 258 b'hell'" in str(diff)
     assert ggtok.diff(SMALL, other, "he").first_difference is None
     found = ggtok.diff(SMALL, changed(add_eos=True), "he").first_difference
-    assert found == (2, None, 261, 2, 2, None, b"</s>")
-    assert ggtok.diff(SMALL, changed(bos=261), "he").first_difference == (0, 260, 261, 0, 0, b"<s>", b"</s>")
+    assert found == Difference(2, None, 261, 2, 2, None, b"</s>")
+    assert ggtok.diff(SMALL, changed(bos=261), "he").first_difference == Difference(0, 260, 261, 0, 0, b"<s>", b"</s>")
     assert ggtok.diff(SMALL, changed(bos=261), "he", add_special=False).first_difference is None
-    assert ggtok.diff(SMALL, other, b"\xff\xffhello").first_difference == (7, 259, 258, 2, 2, b"hello", b"hell")
-    assert ggtok.diff(SMALL, other, "\ud800hello").first_difference == (4, 259, 258, 3, 1, b"hello", b"hell")
+    assert ggtok.diff(SMALL, other, b"\xff\xffhello").first_difference == Difference(
+        7, 259, 258, 2, 2, b"hello", b"hell"
+    )
+    assert ggtok.diff(SMALL, other, "\ud800hello").first_difference == Difference(4, 259, 258, 3, 1, b"hello", b"hell")
 
 
 def test_cuts() -> None:
@@ -155,7 +158,7 @@ def test_every_kind(kind: str, data: st.DataObject) -> None:
         return
     assert found is not None
     naive = next((at for at, (x, y) in enumerate(zip(*ids, strict=False)) if x != y), min(map(len, ids)))
-    assert found[:3] == (naive, *(side[naive] if naive < len(side) else None for side in ids))
+    assert (found.index, found.a, found.b) == (naive, *(side[naive] if naive < len(side) else None for side in ids))
     assert 0 <= found.char <= found.byte <= len(text)
 
 

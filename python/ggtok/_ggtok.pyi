@@ -5,7 +5,6 @@ from types import GenericAlias, ModuleType
 from typing import (
     Any,
     AnyStr,
-    ClassVar,
     Generic,
     Literal,
     Self,
@@ -496,7 +495,6 @@ class Encoding:
 
     def __len__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
-    __hash__: ClassVar[None]  # type: ignore[assignment]
     def __reduce__(self) -> tuple[object, tuple[bytes, bytes]]: ...
 
 @final

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
-    from typing import Any, Self
+    from typing import Any, Literal, Self
 
     from ..chat.conversation import Message, Tool
     from ..tokenizer.base import BaseTokenizer
@@ -74,7 +74,9 @@ class Tokenizer:
     ['▁What', '▁is']
     """
 
-    def __init__(self, tok: BaseTokenizer, *, truncation_side: str = "left", name: str = "") -> None:
+    def __init__(
+        self, tok: BaseTokenizer, *, truncation_side: Literal["left", "right"] = "left", name: str = ""
+    ) -> None:
         self._tok, self.truncation_side, self.name_or_path = tok, truncation_side, name
 
     @classmethod
@@ -182,9 +184,9 @@ class Tokenizer:
             for one in ([text] if isinstance(text, str) else text)
         ]
         masks = [[1] * len(ids) for ids in rows]
-        data = {"input_ids": rows, "attention_mask": masks}
+        data: dict[str, Any] = {"input_ids": rows, "attention_mask": masks}
         if isinstance(text, str):
-            data = {name: lists[0] for name, lists in data.items()}  # type: ignore[misc]
+            data = {name: lists[0] for name, lists in data.items()}
         return load("transformers", "transformers").BatchEncoding(data)
 
     def apply_chat_template(

@@ -123,7 +123,7 @@ def _value(value: Typed | Packed) -> Any:
 
 def _retyped(key: str, value: Any, kind: Type | None) -> dict[str, Any] | None:
     """The repair of a value that can be said in the type that is expected. A negative id is none."""
-    to_type = PYTHON_TYPES.get(kind or ARRAYS.get(key))  # type: ignore[arg-type]
+    to_type = PYTHON_TYPES.get(kind or ARRAYS.get(key, Type.ARRAY))
     values = value if isinstance(value, list) else [value]
     if to_type is None or isinstance(value, list) != (key in ARRAYS):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import astuple, dataclass
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -40,10 +41,11 @@ class MovedMerge(NamedTuple):
     b: int
 
 
-class Difference(NamedTuple):
+@dataclass(frozen=True)
+class Difference:
     """The first place where the ids of a text differ."""
 
-    index: int  # type: ignore[assignment]
+    index: int
     """How many ids are equal before it."""
     a: int | None
     """The first tokenizer's id there; `None` if its ids end before it."""
@@ -320,7 +322,7 @@ def lists(found: Diff, most: int | None = None) -> list[str]:
     if found.charsmap:
         lines.append("the character maps differ")
     if found.first_difference:
-        index, a, b, byte, char, piece_a, piece_b = found.first_difference
+        index, a, b, byte, char, piece_a, piece_b = astuple(found.first_difference)
         sides = [f"{id} {piece!r}" if id is not None else "the end" for id, piece in ((a, piece_a), (b, piece_b))]
         lines.append(f"the ids first differ at index {index}, character {char} (byte {byte}): {' -> '.join(sides)}")
     return lines
@@ -340,8 +342,10 @@ def plain(value: Any) -> Any:
         return int(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    if hasattr(value, "_asdict"):
-        return {name: plain(item) for name, item in value._asdict().items()}
+    if isinstance(value, Difference):
+        value = vars(value)
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

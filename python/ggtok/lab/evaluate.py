@@ -202,7 +202,8 @@ def evaluate(
         found |= {(text, name): counts for name, counts in usage.items()}
     rows = list(sources)
     if len(rows) > 1:
-        sizes[ALL] = tuple(map(sum, zip(*sizes.values(), strict=True)))  # type: ignore[assignment]
+        num_bytes, characters, words = map(sum, zip(*sizes.values(), strict=True))
+        sizes[ALL] = num_bytes, characters, words
         found |= {(ALL, name): sum((found[text, name] for text in rows), Counter()) for name in named}
         rows.append(ALL)
     kinds = {name: _kinds(tokenizer) for name, tokenizer in named.items()}

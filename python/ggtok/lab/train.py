@@ -221,7 +221,7 @@ def train(
     either(texts, files, "train")
     refuse_lone(texts)
     corpus: Any = texts if files is None else paths(files)
-    kind = KINDS_OF_LLAMA_CPP.get(kind, kind)  # type: ignore[assignment]
+    kind = KINDS_OF_LLAMA_CPP.get(kind, kind)
     one_of("kind", kind, DEFAULTS, TrainingError)
     for setting in settings:
         if setting not in DEFAULTS[kind]:

@@ -116,10 +116,10 @@ class BaseTokenizer(Core):
         one_of("name", name, BUILTIN)
         return cls.from_gguf(os.path.join(os.path.dirname(os.path.dirname(__file__)), "vocabularies", f"{name}.gguf"))
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, value: object = None) -> None:
         raise AttributeError("a tokenizer is immutable")
 
-    __delattr__ = __setattr__  # type: ignore[assignment]
+    __delattr__ = __setattr__
 
     @property
     def metadata(self) -> Mapping[str, Scalar]:

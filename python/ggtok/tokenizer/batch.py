@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from typing import Any, Literal, SupportsIndex, TypeAlias, overload
 
     import numpy as np
-    import pyarrow
     from numpy.typing import NDArray
 
     Ids: TypeAlias = NDArray[np.int32]
@@ -68,7 +67,8 @@ class Batch:
 
         Raises `DependencyError` if numpy is not installed; `buffers` needs no numpy.
         """
-        return import_numpy().asarray(self._rows.ids())  # type: ignore[no-any-return]
+        ids: Ids = import_numpy().asarray(self._rows.ids())
+        return ids
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -76,7 +76,8 @@ class Batch:
 
         Raises `DependencyError` if numpy is not installed.
         """
-        return import_numpy().asarray(self._rows.offsets())  # type: ignore[no-any-return]
+        offsets: NDArray[np.int64] = import_numpy().asarray(self._rows.offsets())
+        return offsets
 
     @property
     def null_count(self) -> int:
@@ -134,7 +135,8 @@ class Batch:
         if self._flat is None:
             numpy, ids = _numpy(), self._rows.ids()
             self._flat = memoryview(ids) if numpy is None else numpy.asarray(ids)
-        return self._flat  # type: ignore[no-any-return]
+        flat: Ids = self._flat
+        return flat
 
     def tolist(self) -> list[list[int]]:
         """The ids of each text as a list of Python ints.
@@ -205,8 +207,11 @@ class Batch:
         wanted = None if length is None else at_least(0, length, "length")
         multiple = 1 if multiple_of is None else at_least(1, multiple_of, "multiple_of")
         has_numpy = _numpy() is not None
-        ids, mask = self._rows.pad(wanted, side == "left", fill, multiple, has_numpy)
-        return (ids, mask) if has_numpy else (memoryview(ids), memoryview(mask))  # type: ignore[return-value]
+        padded: Any = self._rows.pad(wanted, side == "left", fill, multiple, has_numpy)
+        if not has_numpy:
+            padded = map(memoryview, padded)
+        ids, mask = padded
+        return ids, mask
 
     @property
     def attention_mask(self) -> Mask:
@@ -218,8 +223,8 @@ class Batch:
         """
         return self.pad(value=0)[1]
 
-    def to_arrow(self) -> pyarrow.LargeListArray:
-        """A pyarrow array with a list of int32 per text, `large_list<int32>`. It shares the memory.
+    def to_arrow(self) -> Any:
+        """A `pyarrow.LargeListArray` with a list of int32 per text, `large_list<int32>`. It shares the memory.
 
         Raises `DependencyError` if pyarrow is not installed. Other libraries with the Arrow PyCapsule interface take
         the batch itself.
@@ -249,8 +254,6 @@ class Batch:
         if not isinstance(other, Batch):
             return NotImplemented
         return self._rows == other._rows
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[object, ...]:
         return Batch, (self._rows, self._pad_id)

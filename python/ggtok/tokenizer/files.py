@@ -12,6 +12,7 @@ import io
 import os
 import re
 import stat
+import sys
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TypeAlias
 
@@ -204,10 +205,10 @@ def no_follow(path: str, flags: int) -> int:
 
 def lock(file: BinaryIO | io.FileIO) -> None:
     """Locks a file until it is closed, or its process ends, however it does. Raises `OSError` if another has it."""
-    if os.name == "nt":
+    if sys.platform == "win32":
         import msvcrt
 
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
     else:
         import fcntl
 

@@ -20,7 +20,7 @@ from .contents import not_gguf
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Protocol
+    from typing import Any, Protocol
 
     from _typeshed import ReadableBuffer
 
@@ -119,7 +119,7 @@ class Prefix:
             prefix._file = file
             return prefix
         if hasattr(source, "read"):
-            return cls._of_file(source)  # type: ignore[arg-type]
+            return cls._of_file(source)
         if isinstance(source, bytes) and len(source) <= MAX_BYTES:
             return cls(source)
         try:
@@ -141,7 +141,7 @@ class Prefix:
         return cls(total=view.nbytes, read=read)
 
     @classmethod
-    def _of_file(cls, file: Readable) -> Prefix:
+    def _of_file(cls, file: Any) -> Prefix:
         def read(size: int) -> bytes:
             chunk: object = file.read(size)
             if not isinstance(chunk, (bytes, bytearray, memoryview)):
@@ -155,7 +155,7 @@ class Prefix:
         if isinstance(raw, io.FileIO):  # for other files, finding the size may cost more than reading them
             status = os.fstat(raw.fileno())
             if stat.S_ISREG(status.st_mode):
-                total = max(0, status.st_size - file.tell()) or None  # type: ignore[attr-defined]
+                total = max(0, status.st_size - file.tell()) or None
         return cls(total=total, read=read)
 
     def __enter__(self) -> Prefix:

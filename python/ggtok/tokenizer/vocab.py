@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, Self
 
 
-KINDS_OF_LLAMA_CPP = {"ugm": "unigram", "wpm": "wordpiece"}
+KINDS_OF_LLAMA_CPP: Mapping[str, Literal["unigram", "wordpiece"]] = {"ugm": "unigram", "wpm": "wordpiece"}
 """Kinds that llama.cpp has other names for."""
 
 
@@ -113,8 +113,8 @@ class Vocab(Sequence[Token]):
         *("fim_mid_id", "fim_pad_id", "fim_pre_id", "fim_rep_id", "fim_sep_id", "fim_suf_id"),
     )
 
-    kind: str
-    """The algorithm: `spm`, `bpe`, `wordpiece`, `unigram`, `rwkv`, `plamo2`, `test` or `none`."""
+    kind: Literal["spm", "bpe", "wordpiece", "unigram", "rwkv", "plamo2", "test", "none"]
+    """The algorithm."""
     model: str
     """The algorithm's name in the file, `tokenizer.ggml.model`."""
     pre: str | None
@@ -158,10 +158,10 @@ class Vocab(Sequence[Token]):
         for name, value in (values | {"settings": MappingProxyType(flags)}).items():
             object.__setattr__(self, name, value)
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, value: object = None) -> None:
         raise AttributeError("a vocabulary is immutable")
 
-    __delattr__ = __setattr__  # type: ignore[assignment]
+    __delattr__ = __setattr__
 
     def __reduce__(self) -> tuple[object, ...]:
         return _unpickled, (self._metadata.data, self._metadata.overrides)
@@ -174,7 +174,8 @@ class Vocab(Sequence[Token]):
 
     def _identity(self) -> bytes:
         """A digest of everything that the tokenizer is made of: vocabulary, settings and merges."""
-        if self._digest is None:
+        identity = self._digest
+        if identity is None:
             from array import array
             from hashlib import blake2b
 
@@ -182,8 +183,9 @@ class Vocab(Sequence[Token]):
             rules = merges(self._core)
             digest.update(array("Q", map(len, rules)))
             digest.update(b"".join(rules))
-            object.__setattr__(self, "_digest", digest.digest())
-        return self._digest  # type: ignore[return-value]
+            identity = digest.digest()
+            object.__setattr__(self, "_digest", identity)
+        return identity
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocab):
@@ -358,7 +360,7 @@ def special_texts(vocab: Vocab) -> dict[str, str]:
 
 def scores(vocab: Vocab) -> list[float]:
     """The score of every token."""
-    return memoryview(scores_of(vocab._core)).cast("f").tolist()  # type: ignore[return-value]
+    return [*memoryview(scores_of(vocab._core)).cast("f")]
 
 
 def control_ids(vocab: Vocab, ids: Iterable[int]) -> set[int]:

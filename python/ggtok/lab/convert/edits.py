@@ -59,7 +59,7 @@ DEFAULTS = {GGML + "token_type": NORMAL, GGML + "scores": 0}
 """What a file without one of these lists has for each token."""
 
 _TYPES = {"str": Type.STRING, "int": Type.UINT32, "bool": Type.BOOL, "float": Type.FLOAT32}
-_PYTHON_TYPES = {Type.STRING: str, Type.BOOL: bool, Type.FLOAT32: float, Type.FLOAT64: float}
+_PYTHON_TYPES: dict[Type, Any] = {Type.STRING: str, Type.BOOL: bool, Type.FLOAT32: float, Type.FLOAT64: float}
 
 
 class Edits(NamedTuple):
@@ -137,11 +137,11 @@ def source(metadata: Metadata, types: Mapping[str, Type], every_key: bool = Fals
     return result
 
 
-def _typed(result: Entries, types: Mapping[str, Type], key: str, value: Scalar) -> Typed | None:
+def _typed(result: Entries, types: Mapping[str, Type], key: str, value: Any) -> Typed | None:
     """A value in the type that its key has, or `None` if it has the wrong type."""
     old = result.get(key)
     by_value = _TYPES[type(value).__name__]
-    if by_value is Type.UINT32 and not 0 <= value < 1 << 32:  # type: ignore[operator]
+    if by_value is Type.UINT32 and not 0 <= value < 1 << 32:
         by_value = Type.INT64
     kind = types.get(key) or (by_value if old is None else old.type)
     if type(value) is not _PYTHON_TYPES.get(kind, int):
@@ -169,20 +169,21 @@ def _set(result: Entries, types: Mapping[str, Type], key: str, value: Value | No
     if isinstance(value, str) and f"{key}.".startswith(f"{CHAT_TEMPLATE}."):
         value = value.removeprefix(BOM)
         ChatTemplate(value, key)
-    typed = _typed(result, types, key, value)  # type: ignore[arg-type]
+    typed = _typed(result, types, key, value)
     if typed is None or typed.value != value:
         kind = types.get(key) or result[key].type
         raise GgtokError(f"{key} is {kind.name.lower()}: {value!r} does not fit")
     result[key] = typed
 
 
-def _array(old: Typed | Packed | None, types: Mapping[str, Type], key: str, value: Sequence[Any]) -> Packed:
+def _array(old: Typed | Packed | None, types: Mapping[str, Type], key: str, value: Sequence[Any]) -> Typed | Packed:
     """An array with elements of the type that it has in the file, or that is known."""
-    if key in types or isinstance(old, Typed):
-        raise GgtokError(f"{key} is {(types.get(key) or old.type).name.lower()}, not an array")  # type: ignore[union-attr]
+    single = types.get(key, old.type if isinstance(old, Typed) else None)
+    if single is not None:
+        raise GgtokError(f"{key} is {single.name.lower()}, not an array")
     kind = ARRAYS.get(key) or (old.type if old is not None else None)
     if kind is None:
-        return as_typed(key, list(value))  # type: ignore[return-value]
+        return as_typed(key, list(value))
     if any(isinstance(each, str) != (kind is Type.STRING) for each in value):
         raise GgtokError(f"{key} is an array of {kind.name.lower()}: some elements of the list do not fit")
     return Packed.of(kind, value)
@@ -216,10 +217,10 @@ def _size(result: Entries) -> int:
     return tokens.size if isinstance(tokens, Packed) else 0
 
 
-def _in_range(result: Entries, what: str, id: object) -> int:
+def _in_range(result: Entries, what: str, id: Any) -> int:
     if isinstance(id, bool):
         raise ArgumentTypeError(f"{what} must be an id, not bool")
-    number, size = as_int(id), _size(result)  # type: ignore[arg-type]
+    number, size = as_int(id), _size(result)
     if not 0 <= number < size:
         raise TokenIndexError(f"{what} is {number}: there are {size} tokens")
     return number
@@ -274,7 +275,7 @@ def _change(result: Entries, changes: Iterable[Mapping[str, Any]]) -> None:
             raise VocabularyError(f"tokens {other} and {id} would both have the text {text.decode(errors='replace')!r}")
 
 
-def _changed(field: str, value: Any, id: int) -> bytes | int | float:
+def _changed(field: str, value: Any, id: int) -> Any:
     """What a field becomes in the file."""
     if field == "text":
         return _text(value, f"the text of token {id}")
@@ -283,7 +284,7 @@ def _changed(field: str, value: Any, id: int) -> bytes | int | float:
         return TOKEN_TYPES[value]
     if type(value) not in (int, float):
         raise ArgumentTypeError(f"the score of token {id} must be a number, not {type(value).__name__}")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _added(result: Entries, plain: Iterable[str], control: Iterable[str]) -> dict[bytes, int]:

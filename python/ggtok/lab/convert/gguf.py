@@ -74,9 +74,6 @@ class Packed(NamedTuple):
             elements[place] = element
         return self.of(self.type, elements)
 
-    def __add__(self, other: Packed) -> Packed:  # type: ignore[override]
-        return Packed(self.type, self.size + other.size, self.data + other.data)
-
 
 def gguf_bytes(entries: Mapping[str, Value]) -> bytes:
     """The bytes of a GGUF file without tensors.

@@ -8,10 +8,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
 from ...trace import Text
 
-Kind: TypeAlias = Literal["text", "texts", "number", "word"]
-"""What a column holds: text of the input or of the vocabulary, which is shown in quotes; several such texts; numbers,
-aligned to the right; words in plain English."""
-
 Cell: TypeAlias = Text | int | float | tuple[Text, ...] | None
 """A value, `None` if there is none."""
 
@@ -26,7 +22,9 @@ class Column(NamedTuple):
     """A column of a table."""
 
     name: str
-    kind: Kind
+    kind: str
+    """What it holds. `text`: text of the input or of the vocabulary, which is shown in quotes; `texts`: several of
+    them; `number`: numbers, aligned to the right; `word`: words in plain English."""
 
 
 class Row(NamedTuple):
@@ -79,7 +77,7 @@ class Section:
 def section(key: str, title: str, about: str, names: str, rows: Iterable[Row]) -> Section:
     """A section. `names` are those of its columns, `name:kind` each, with commas between them."""
     split = (name.partition(":") for name in names.split(", "))
-    columns = tuple(Column(name, kind) for name, _, kind in split)  # type: ignore[arg-type]
+    columns = tuple(Column(name, kind) for name, _, kind in split)
     return Section(key, title, about, columns, rows if isinstance(rows, LazyRows) else tuple(rows))
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from ..._ggtok import explain_trie as recorded
 from ...trace import Cell, DoubleArrayTrace, InsertionStep, Text
 from .record import STEPS
-from .tables import Row, Section, byte_name, section, walked, yes
+from .tables import Mark, Row, Section, byte_name, section, walked, yes
 
-OUTCOMES = {
-    "followed": "the child exists already: goes on",
-    "placed": "the cell is free: the child is placed",
-    "conflict": "the cell belongs to another node: children move",
+OUTCOMES: dict[str, tuple[str, Mark]] = {
+    "followed": ("the child exists already: goes on", ""),
+    "placed": ("the cell is free: the child is placed", "won"),
+    "conflict": ("the cell belongs to another node: children move", "lost"),
 }
 
 
@@ -68,8 +68,8 @@ def _built(trie: DoubleArrayTrace) -> Iterator[Section]:
 
 def _step(step: InsertionStep) -> Iterator[Row]:
     cells = (step.node, byte_name(step.byte), step.code, step.new_base, step.cell, step.check, step.child)
-    mark = {"placed": "won", "conflict": "lost"}.get(step.outcome, "")
-    yield Row((*cells, OUTCOMES[step.outcome]), None, mark)  # type: ignore[arg-type]
+    what, mark = OUTCOMES[step.outcome]
+    yield Row((*cells, what), None, mark)
     if step.relocation is not None:
         moved = step.relocation
         what = f"BASE of node {moved.node} changes from {moved.from_base} to {moved.to_base}: {moved.num_own} children"

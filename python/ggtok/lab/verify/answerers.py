@@ -55,8 +55,8 @@ class Reference:
     def token(self, token: int) -> Token:
         """One token."""
         vocabulary: Vocabulary = self._vocabulary
-        pieces = (vocabulary.piece(token, special=special) for special in (True, False))
-        return (vocabulary.attributes(token), vocabulary.is_eog(token), *pieces)  # type: ignore[return-value]
+        piece, plain = (vocabulary.piece(token, special=special) for special in (True, False))
+        return vocabulary.attributes(token), vocabulary.is_eog(token), piece, plain
 
     def tokens(self, start: int, end: int) -> list[Token]:
         """A range of tokens."""
@@ -77,7 +77,8 @@ class Reference:
         ids = range(num_tokens) if num_tokens <= limit else sorted(rng.sample(range(num_tokens), limit))
         cut_out = [token for token in range(num_tokens) if vocabulary.attributes(token) & CONTROL_OR_USER_DEFINED]
         cut_out = cut_out if len(cut_out) <= limit else rng.sample(cut_out, limit)
-        return tuple([vocabulary.piece(token, special=True) for token in some] for some in (ids, cut_out))  # type: ignore[return-value]
+        pieces, special = ([vocabulary.piece(token, special=True) for token in some] for some in (ids, cut_out))
+        return pieces, special
 
     def _special(self, name: str) -> int | None:
         value: int | None = self._vocabulary.special(f"llama_vocab_{'get_' if name in FLAGS else ''}{name}")

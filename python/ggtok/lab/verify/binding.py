@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,8 +91,8 @@ class LlamaCpp:
         self.path = path
         if ctypes.sizeof(_pointer) != 8:
             raise LibraryError("the layout of its parameters is known on 64-bit machines only", path=path)
-        if os.name == "nt":
-            os.add_dll_directory(os.path.dirname(path))  # type: ignore[attr-defined, unused-ignore]
+        if sys.platform == "win32":
+            os.add_dll_directory(os.path.dirname(path))
         try:
             self._library = ctypes.CDLL(path, mode=getattr(os, "RTLD_GLOBAL", 0))
         except OSError as error:
