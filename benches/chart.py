@@ -19,6 +19,21 @@ TITLE = "Throughput on one core, documents never seen before, MB/s (geometric me
 
 CURVES_TITLE = "From the start of a process to N bytes encoded with llama-bpe (lower is faster)"
 
+CURVES_STYLE = """\
+polyline { fill: none; stroke-width: 2 }
+.peer-line, .grid { stroke: #9aa4b2 }
+.ours-line { stroke: #d9480f; stroke-width: 3 }
+.ours-label { fill: #d9480f; font-weight: 600 }
+.over { paint-order: stroke; stroke: #ffffff; stroke-width: 4; stroke-linejoin: round }
+.grid { stroke-opacity: 0.35 }
+@media (prefers-color-scheme: dark) {
+  .peer-line, .grid { stroke: #5b6675 }
+  .ours-line { stroke: #ff8f4a }
+  .ours-label { fill: #ff8f4a }
+  .over { stroke: #0d1117 }
+}
+"""
+
 MATRIX_TITLE = "Texts whose ids differ from llama.cpp's"
 NAME_WIDTH, CELL_WIDTH = 112, 84
 """Of a row's name and of a cell: narrow, so that a phone can show all of it."""
@@ -79,7 +94,7 @@ def curves(lines: dict[str, list[tuple[int, float]]], ours: str) -> str:
         x, raised, anchor = (x_of(size) + 8, 0, "start") if size == max(ends) else (x_of(size) - 4, 9, "end")
         for y, (_, text) in zip(_apart([y for y, _ in labels]), labels, strict=True):
             body.append(f'<text class="over" x="{x:.1f}" y="{y - raised:.1f}" text-anchor="{anchor}">{text}</text>')
-    return document(CURVES_TITLE, bottom + 36, body, CURVES_WIDTH)
+    return document(CURVES_TITLE, bottom + 36, body, CURVES_WIDTH, style=CURVES_STYLE)
 
 
 def matrix(head: Sequence[tuple[str, ...]], rows: Mapping[str, Sequence[int | str]], ours: str) -> str:

@@ -93,7 +93,8 @@ class Campaign:
         if comparing.num_tokens is not None:
             comparing.compare_specials()
             comparing.compare_made_up(rng, self.num_texts, corpora())
-            comparing.compare_some_tokens(rng, NUM_TOKENS)
+            num_tokens = comparing.num_answered()
+            comparing.compare([("token", rng.randrange(num_tokens)) for _ in range(NUM_TOKENS if num_tokens else 0)])
         elif not comparing.num_differences:
             self.tally.refusals[target.name] += 1
         self.tally.comparisons[target.name] += comparing.calls.total()

@@ -36,12 +36,21 @@ class Options(NamedTuple):
     warnings: list[Finding] | None = None
 
 
+IN_BODY = ("tools", "documents", "add_generation_prompt", "continue_final_message")
+"""Options that are fields of a request too."""
+
+
 class Ids(NamedTuple):
     """Further arguments of `Tokenizer.encode_chat`."""
 
     add_special: bool = True
     refuse_user_defined: bool = False
     trust: bool = False
+
+    @property
+    def safe(self) -> dict[str, bool]:
+        """Those of an encoding that knows who wrote what."""
+        return {"add_special": self.add_special, "refuse_user_defined": self.refuse_user_defined}
 
 
 class Conversation:
@@ -92,27 +101,20 @@ class Conversation:
     def ids(self, settings: Ids) -> list[int]:
         if self.options.raw or settings.trust:
             return self._read_everywhere(settings)
-        add_special, refuse_user_defined, _ = settings
-        rendering = self._reported()
-        return rendering.ids(self.tokenizer, add_special=add_special, refuse_user_defined=refuse_user_defined)
+        return self._reported().ids(self.tokenizer, **settings.safe)
 
     def count(self, settings: Ids) -> int:
         if self.options.raw or settings.trust:
             return len(self._read_everywhere(settings))
-        add_special, refuse_user_defined, _ = settings
-        rendering = self._reported()
-        return rendering.count(self.tokenizer, add_special=add_special, refuse_user_defined=refuse_user_defined)
+        return self._reported().count(self.tokenizer, **settings.safe)
 
     def encoding(self, settings: Ids, mask: str) -> ChatEncoding:
         """The ids with the tokens of each message."""
         one_of("mask", mask, MASKS)
         if self.options.raw or settings.trust:
             raise GgtokError("return_spans needs to know who wrote what: raw=True and trust=True do not go with it")
-        add_special, refuse_user_defined, _ = settings
         rendering = self.render()
-        ids, (spans, own, media) = rendering.encode(
-            self.tokenizer, add_special=add_special, refuse_user_defined=refuse_user_defined, mask=mask
-        )
+        ids, (spans, own, media) = rendering.encode(self.tokenizer, mask=mask, **settings.safe)
         self.report(rendering)
         places = tuple(ChatMedia(*row) for row in media)
         return ChatEncoding(ids, rendering.text, spans, own, self.findings(rendering), places)
@@ -157,12 +159,7 @@ class Conversation:
 def body_of(messages: Messages, options: Options, variables: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a request. What is not of a type that a request has is left to fail by name when it is rendered."""
     body = dict(messages) if isinstance(messages, Mapping) else {"messages": listed(messages)}
-    given = {
-        "tools": options.tools,
-        "documents": options.documents,
-        "add_generation_prompt": options.add_generation_prompt,
-        "continue_final_message": options.continue_final_message,
-    }
+    given = {name: getattr(options, name) for name in IN_BODY}
     body |= {name: listed(value) for name, value in given.items() if value is not None}
     if isinstance(options.continue_final_message, str):
         one_of("continue_final_message", options.continue_final_message, (True, False, "content", "reasoning_content"))

@@ -13,6 +13,7 @@ Complexity: one rendering for each new state, and the encoding of what it change
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import eq
 from typing import Any, NamedTuple, SupportsIndex
 
 from .._ggtok import Rendering
@@ -151,14 +152,5 @@ class Growing:
 
 
 def common(one: Sequence[Any], other: Sequence[Any]) -> int:
-    """How many items at the start of two sequences are equal, by comparing slices."""
-    low, high = 0, min(len(one), len(other))
-    if one[:high] == other[:high]:
-        return high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle
-    return low
+    """How many items at the start of two sequences are equal."""
+    return [*map(eq, one, other), False].index(False)

@@ -114,7 +114,6 @@ def turns_of(roles: list[object]) -> list[range]:
 
 def _sizes(chat: Conversation, settings: Ids) -> tuple[float, list[int]]:
     """The tokens of the conversation, and about how many each message takes; none if that is not known."""
-    add_special, refuse_user_defined, trust = settings
     try:
         if chat.options.raw:
             return chat.count(settings), []
@@ -122,18 +121,16 @@ def _sizes(chat: Conversation, settings: Ids) -> tuple[float, list[int]]:
     except ChatTemplateError:
         return math.inf, []
     try:
-        ids, (spans, _, _) = rendering.encode(
-            chat.tokenizer, add_special=add_special, refuse_user_defined=refuse_user_defined, mask="content"
-        )
+        ids, (spans, _, _) = rendering.encode(chat.tokenizer, mask="content", **settings.safe)
     except VocabularyError:  # a control token in a message, which may be trusted
-        if not trust:
+        if not settings.trust:
             raise
         return chat.count(settings), []
     # A template may write one message inside another: each token is counted once.
     sizes, done = [0] * len(spans), 0
     for (start, end), at in sorted((span, at) for at, span in enumerate(spans) if span is not None):
         sizes[at], done = max(end - max(start, done), 0), max(end, done)
-    if trust:
+    if settings.trust:
         return chat.count(settings), sizes
     chat.report(rendering)
     return len(ids), sizes

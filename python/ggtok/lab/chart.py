@@ -23,21 +23,11 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .ground { fill: #ffffff }
 .peer { fill: #9aa4b2 }
 .ours { fill: #d9480f }
-polyline { fill: none; stroke-width: 2 }
-.peer-line, .grid { stroke: #9aa4b2 }
-.ours-line { stroke: #d9480f; stroke-width: 3 }
-.ours-label { fill: #d9480f; font-weight: 600 }
-.over { paint-order: stroke; stroke: #ffffff; stroke-width: 4; stroke-linejoin: round }
-.grid { stroke-opacity: 0.35 }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 }
   .ground { fill: #0d1117 }
   .peer { fill: #5b6675 }
   .ours { fill: #ff8f4a }
-  .peer-line, .grid { stroke: #5b6675 }
-  .ours-line { stroke: #ff8f4a }
-  .ours-label { fill: #ff8f4a }
-  .over { stroke: #0d1117 }
 }
 """
 

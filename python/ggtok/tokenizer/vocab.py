@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntFlag
 from types import MappingProxyType
 from typing import NamedTuple, overload
@@ -361,12 +361,6 @@ def special_texts(vocab: Vocab) -> dict[str, str]:
 def scores(vocab: Vocab) -> list[float]:
     """The score of every token."""
     return [*memoryview(scores_of(vocab._core)).cast("f")]
-
-
-def control_ids(vocab: Vocab, ids: Iterable[int]) -> set[int]:
-    """Those of the ids that are control tokens. A `Token` for each would take most of the time of a conversation."""
-    bit = int(TokenAttribute.CONTROL)
-    return {id for id in set(ids) if token(vocab._core, id)[2] & bit}
 
 
 def attributes(vocab: Vocab) -> list[int]:

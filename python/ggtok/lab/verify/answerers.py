@@ -6,6 +6,7 @@ Ids are lists of int, texts are bytes, an absent special id is -1 (llama.cpp's L
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -27,20 +28,18 @@ class Reference:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._library: LlamaCpp | None = None
         self._vocabulary: Any = None
 
     def library(self) -> dict[str, str | None]:
         """What the library says of itself: the versions `release` and `ggml`."""
-        library = self._loaded()
-        return {"release": library.release, "ggml": library.ggml}
+        return {"release": self._library.release, "ggml": self._library.ggml}
 
     def open(self, path: str, overrides: Overrides) -> int:
         """Opens a vocabulary in place of the last one; returns its number of tokens."""
         if self._vocabulary is not None:
             self._vocabulary.close()
             self._vocabulary = None
-        self._vocabulary = self._loaded().open(path, overrides)
+        self._vocabulary = self._library.open(path, overrides)
         return int(self._vocabulary.num_tokens)
 
     def encode(self, text: bytes, add_special: bool, parse_special: bool) -> list[int]:
@@ -84,10 +83,9 @@ class Reference:
         value: int | None = self._vocabulary.special(f"llama_vocab_{'get_' if name in FLAGS else ''}{name}")
         return value
 
-    def _loaded(self) -> LlamaCpp:
-        if self._library is None:
-            self._library = LlamaCpp(self._path)
-        return self._library
+    @cached_property
+    def _library(self) -> LlamaCpp:
+        return LlamaCpp(self._path)
 
 
 class Ours:

@@ -189,24 +189,22 @@ class Vocabulary:
 
     def detokenize(self, ids: Sequence[int], remove_special: bool, unparse_special: bool) -> bytes:
         """`llama_detokenize`."""
-        tokens, size = (_int * len(ids))(*ids), 16 * len(ids) + 64
-        while True:
-            text = ctypes.create_string_buffer(size)
-            arguments = (tokens, len(ids), text, size, remove_special, unparse_special)
-            found = self._calls["llama_detokenize"](self.pointer, *arguments)
-            if found >= 0:
-                return text.raw[:found]
-            size = -found + 8
+        tokens = (_int * len(ids))(*ids)
+        flags = (remove_special, unparse_special)
+        return self._text("llama_detokenize", (tokens, len(ids)), flags, 16 * len(ids) + 64)
 
     def piece(self, token: int, special: bool) -> bytes:
         """`llama_token_to_piece`."""
-        size = 64
+        return self._text("llama_token_to_piece", (token,), (0, special), 64)
+
+    def _text(self, name: str, before: tuple[Any, ...], after: tuple[Any, ...], size: int) -> bytes:
+        """What a call writes, which is made again with more room if it needs that."""
         while True:
             text = ctypes.create_string_buffer(size)
-            found = self._calls["llama_token_to_piece"](self.pointer, token, text, size, 0, special)
+            found = self._calls[name](self.pointer, *before, text, size, *after)
             if found >= 0:
                 return text.raw[:found]
-            size = -found
+            size = -found + 8
 
     def attributes(self, token: int) -> int:
         """`llama_vocab_get_attr`."""

@@ -107,7 +107,7 @@ class Comparing:
 
     def compare_tokens(self) -> None:
         """Attributes and pieces of every token."""
-        num_tokens = self._num_answered()
+        num_tokens = self.num_answered()
         for start in range(0, num_tokens, NUM_TOKENS):
             end = min(start + NUM_TOKENS, num_tokens)
             theirs, mine = ([*answer] for (answer,) in self._ask([("tokens", start, end)]))
@@ -132,11 +132,6 @@ class Comparing:
         """Decodes lists of ids with all flags."""
         self.compare([("decode", ids, *flags) for ids in lists for flags in FLAG_PAIRS])
 
-    def compare_some_tokens(self, rng: Random, most: int) -> None:
-        """Attributes and pieces of some tokens."""
-        num_tokens = self._num_answered()
-        self.compare([("token", rng.randrange(num_tokens)) for _ in range(most if num_tokens else 0)])
-
     def compare_made_up(self, rng: Random, num_texts: int, natural: Sequence[bytes] = ()) -> int:
         """Texts that tokenizers disagree on, ids of them and any ids; returns how many texts.
 
@@ -145,7 +140,7 @@ class Comparing:
             num_texts: How many texts to make.
             natural: Texts to cut slices from.
         """
-        if not (num_tokens := self._num_answered()):
+        if not (num_tokens := self.num_answered()):
             return 0
         if self._catalogue is None:
             # The same for all rounds of a vocabulary: going through all tokens takes a while.
@@ -208,7 +203,7 @@ class Comparing:
         _, how, message = answer
         return abort(query, how, message, self.kind)
 
-    def _num_answered(self) -> int:
+    def num_answered(self) -> int:
         """The number of tokens that llama.cpp says something about: none in a vocabulary of kind "none"."""
         return self.num_tokens if self.num_tokens is not None and self._flags else 0
 

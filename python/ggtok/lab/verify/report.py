@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import ast
 import base64
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -68,32 +68,19 @@ def call(query: Query) -> str:
 
 
 def pack(values: list[Any]) -> str:
-    """Values for JSON, and bytes among them, in one word for the command line."""
-    packed = json.dumps(_plain(values), separators=(",", ":"))
-    return base64.urlsafe_b64encode(packed.encode()).decode()
+    """A call in one word for the command line."""
+    return base64.urlsafe_b64encode(repr(values).encode()).decode()
 
 
 def unpack(word: str) -> list[Any]:
     """What `pack` packed. Raises `GgtokError` if it did not."""
     try:
-        values = _with_bytes(json.loads(base64.b64decode(word, altchars=b"-_", validate=True)))
-    except (ValueError, RecursionError):
+        values = ast.literal_eval(base64.b64decode(word, altchars=b"-_", validate=True).decode())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         values = None
     if not isinstance(values, list) or not values:
         raise GgtokError(f"{word[:40]!r} is not the call of a difference")
     return values
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return {"b64": base64.b64encode(value).decode()}
-    return [*map(_plain, value)] if isinstance(value, (list, tuple)) else value
-
-
-def _with_bytes(value: Any) -> Any:
-    if isinstance(value, dict) and value.keys() == {"b64"}:
-        return base64.b64decode(value["b64"])
-    return [*map(_with_bytes, value)] if isinstance(value, list) else value
 
 
 def _short(text: str) -> str:

@@ -94,18 +94,15 @@ class Comparison:
 
     def to_dict(self) -> dict[str, object]:
         """For JSON."""
-        names = ("path", "package", "release", "ggml", "after", "before")
-        library = {name: getattr(self.library, name) for name in names}
+        library = asdict(self.library)
         aborts = [{**abort._asdict(), "count": count} for abort, count in self.aborts.items()]
+        known = [{**asdict(change), "count": count} for change, count in self.known.items()]
         differences = [{**difference.to_dict(), "command": self.command(difference)} for difference in self.differences]
         return {
             **{"library": library, "model": self.model, "overrides": dict(self.overrides), "seed": self.seed},
             **{"seconds": round(self.seconds, 3), "texts": dict(self.texts), "calls": dict(self.calls)},
             **{"aborts": aborts, "num_differences": self.num_differences, "num_unknown": self.num_unknown},
-            **{
-                "known": [{**asdict(change), "count": count} for change, count in self.known.items()],
-                "differences": differences,
-            },
+            **{"known": known, "differences": differences},
         }
 
 
