@@ -59,6 +59,8 @@ def test_encode(kind: str, text: str, special: bool) -> None:
     ours, theirs = (tokenizer.encode(text, add_special_tokens=special) for tokenizer in both)
     assert columns(ours) == columns(theirs)
     assert len(ours) == len(theirs)
+    for at in range(len(text) + 2):
+        assert ours.char_to_token(at) == theirs.char_to_token(at)
     assert both[0].decode(ours.ids) == both[1].decode(ours.ids)
 
 

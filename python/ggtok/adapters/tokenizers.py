@@ -7,8 +7,10 @@ that `to_tokenizers_json` writes.
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 from ..errors import ArgumentTypeError, GgtokError
@@ -111,6 +113,13 @@ class Encoding:
     def special_tokens_mask(self) -> list[int]:
         """1 for BOS, EOS, SEP and padding that were added, otherwise 0."""
         return [*[1] * len(self._before), *[0] * len(self._own), *[1] * len(self._after)]
+
+    def char_to_token(self, char_pos: int) -> int | None:
+        """The index of the token that has this character of the text; `None` if there is none. O(log n)."""
+        spans = self._spelled[1]
+        found = bisect_right(spans, char_pos, key=itemgetter(1))
+        has_it = found < len(spans) and spans[found][0] <= char_pos
+        return len(self._before) + found if has_it else None
 
     def _around(self, field: str, own: list[Any]) -> list[Any]:
         """A field of the added tokens, around what the others have."""
