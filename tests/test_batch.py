@@ -470,3 +470,56 @@ def test_version() -> None:
     from importlib.metadata import version
 
     assert ggtok.__version__ == version("ggtok")
+
+
+# Truncated rows
+
+
+@every_kind
+def test_rows_are_those_of_truncated_texts(kind: str, data: st.DataObject) -> None:
+    vocab, tok = strategies.drawn(kind, data)
+    texts = data.draw(st.lists(strategies.texts(vocab), max_size=5))
+    flags: dict[str, Any] = {name: data.draw(st.booleans()) for name in ("add_special", "parse_special")}
+    side: Any = data.draw(st.sampled_from(["right", "left", "middle"]))
+    max_tokens = data.draw(st.integers(1, 20))
+    try:
+        expected = [tok.encode(tok.truncate(text, max_tokens, side=side, **flags), **flags) for text in [*texts, b""]]
+    except GgtokError as error:
+        with pytest.raises(GgtokError) as raised:
+            tok.encode_batch(texts, max_tokens=max_tokens, side=side, **flags)
+        assert str(raised.value) == str(error)
+        return
+    assert all(len(row) <= max_tokens for row in expected)
+    batch = tok.encode_batch(texts, max_tokens=max_tokens, side=side, **flags)
+    assert batch.tolist() == expected[:-1]
+    assert tok.encode_batch([], max_tokens=max_tokens, side=side, **flags).tolist() == []
+
+
+@pytest.mark.parametrize("side", ["right", "left", "middle"])
+@pytest.mark.parametrize("name", ["bpe", "spm", "unigram", "wordpiece"])
+def test_truncated_rows_of_long_texts(name: str, side: Any) -> None:
+    """On several threads, in all forms, and with texts of which only the ends are read."""
+    tok = Tokenizer.builtin(name)
+    texts = [f"{number} na\u00efve caf\u00e9 \u4e2d\u6587 text. " * (number**2 % 700) for number in range(300)]
+    expected = [tok.encode(tok.truncate(text, 30, side=side)) for text in texts]
+    for threads in (1, 3):
+        batch = tok.encode_batch(texts, max_tokens=30, side=side, threads=threads)
+        assert batch.tolist() == expected
+        assert [row.tolist() for row in batch] == expected
+        assert batch.to_arrow().to_pylist() == expected
+        assert len(memoryview(batch.buffers()[0])) == sum(map(len, expected))
+    column = pa.array([*texts, None])
+    assert tok.encode_batch(column, max_tokens=30, side=side).to_arrow().to_pylist() == [*expected, None]
+    assert tok.encode_batch(texts, max_tokens=2**70, side=side) == tok.encode_batch(texts)
+
+
+def test_bad_truncation() -> None:
+    for arguments, message in (
+        ({"side": "top"}, "side must be 'right', 'left' or 'middle', not 'top'"),
+        ({"max_tokens": 0}, "max_tokens must be at least 1, not 0"),
+        ({"max_tokens": 1}, "^max_tokens is 1, but 2 tokens are added to every text"),
+    ):
+        with pytest.raises(GgtokError, match=message):
+            Tokenizer.builtin("wordpiece").encode_batch(["a"], **arguments)
+    with pytest.raises(TypeError):
+        BPE.encode_batch(["a"], max_tokens="3")  # type: ignore[arg-type]

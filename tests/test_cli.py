@@ -205,6 +205,7 @@ def test_json_of_numbers_of_every_length(tokens: list[tuple[int, int, int]]) -> 
     packed = (
         struct.pack(f"<{len(ids)}i", *ids),
         struct.pack(f"<{2 * len(ids)}q", *(at for span in offsets for at in span)),
+        bytes(4 * len(ids)),
     )
     encoding = _ggtok._encoding(*packed)
     assert _ggtok.json_items(BPE, encoding, "ids", 0, len(ids)).decode() == json.dumps(ids)[1:-1]

@@ -7,6 +7,7 @@ own object raises passes through. There is nothing else.
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -163,7 +164,9 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "encode_parts": (TOK.encode_parts, parts),
         "count_parts": (TOK.count_parts, parts),
         "encode_parts_with_offsets": (TOK.encode_parts_with_offsets, parts | {"unit": "char"}),
-        "encode_batch": (TOK.encode_batch, batch),
+        "encode_batch": (TOK.encode_batch, batch | {"max_tokens": 5, "side": "left"}),
+        "encode_pair": (TOK.encode_pair, {"context": "a", "continuation": "b", **special, "continues": False}),
+        "encoding.tokens_of": (TOK.encode_with_offsets("a b").tokens_of, {"start": 0, "end": 2}),
         "count_batch": (TOK.count_batch, batch),
         "count_file": (TOK.count_file, {"file": io.BytesIO(b"a"), **special}),
         "decode": (TOK.decode, decode | {"errors": "replace"}),
@@ -176,7 +179,12 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "encoder": (TOK.encoder, special),
         "encoder.push": (stream("push"), {"text": "a"}),
         "encoder.push_count": (stream("push_count"), {"text": "a"}),
-        "split": (TOK.split, size | special | {"overlap": 1, "boundaries": ["line"], "strip": True}),
+        "split": (
+            TOK.split,
+            size | special | {"overlap": 1, "boundaries": ["line"], "prefix": "", "strip": True},
+        ),
+        "split.patterns": (TOK.split, size | {"boundaries": [re.compile(" ")]}),
+        "split.bytes": (TOK.split, {"text": b"a b", "max_tokens": 5, "boundaries": [re.compile(b" ")], "prefix": b""}),
         "split_batch": (
             TOK.split_batch,
             {"texts": texts, "max_tokens": 5, "overlap": 1, "boundaries": ["line"], "strip": True, "threads": 1},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -263,3 +264,89 @@ def test_continuations_have_no_space_before_them(name: str) -> None:
     assert added[: len(ids)] == ids
     assert added[len(ids) :] == ([tokenizer.vocab.sep_id] if name == "wordpiece" else added[len(ids) :])
     assert ggtok.Tokenizer.builtin(name).count("form", continues=True) == len(added)
+
+
+@every_kind
+def test_units_ranges_and_words(kind: str, data: st.DataObject) -> None:
+    vocab, tok = strategies.drawn(kind, data)
+    text = data.draw(strategies.texts(vocab)).decode(errors="replace")
+    flags: dict[str, Any] = {name: data.draw(st.booleans()) for name in ("add_special", "parse_special", "continues")}
+    note(f"{text!r} {flags}")
+    encoding = tok.encode_with_offsets(text, **flags)
+    utf16 = spans(tok.encode_with_offsets(text, unit="utf16", **flags))
+    units = [0, *accumulate(len(char.encode("utf-16-le")) // 2 for char in text)]
+    assert utf16 == [(units[start], units[end]) for start, end in spans(encoding)]
+    check_ranges(encoding, len(text))
+    check_words(tok, text, encoding, **flags)
+
+
+def check_ranges(encoding: Encoding, length: int) -> None:
+    """Against a search through all spans."""
+    found = spans(encoding)
+    for start in range(length + 1):
+        for end in range(start, length + 2):
+            touched = [at for at, (first, last) in enumerate(found) if first < end and last > start]
+            num_before = sum(last <= start for _, last in found)
+            first, last = encoding.tokens_of(start, end)
+            assert [*range(first, last)] == touched
+            assert first == num_before
+
+
+def check_words(tok: Tokenizer, text: str, encoding: Encoding, **flags: Any) -> None:
+    """Words are numbered from 0 in order, and only added tokens have none."""
+    words = encoding.word_ids()
+    assert len(words) == len(encoding)
+    assert pickle.loads(pickle.dumps(encoding)).word_ids() == words
+    bare = tok.encode_with_offsets(text, **{**flags, "add_special": False}).word_ids()
+    assert [word for word in words if word is not None] == bare
+    steps = [after - before for before, after in pairwise([-1, *(word for word in bare if word is not None)])]
+    assert set(steps[:1]) <= {1}
+    assert set(steps[1:]) <= {0, 1}
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+@given(text=st.text(st.sampled_from("ab' 1\n.,\u00e9\u4e2d\U0001f600\u2581"), max_size=40))
+def test_words(name: str, text: str) -> None:
+    """Against the pieces of a trace for BPE, the words of a regular expression for WordPiece, and escaped spaces."""
+    tok = Tokenizer.builtin(name)
+    encoding = tok.encode_with_offsets(text, add_special=False, unit="byte")
+    ids, found = encoding.tolist()
+    if name == "bpe":
+        steps: Any = [fragment.steps for fragment in tok.explain(text).fragments]
+        starts = [piece.start for each in steps for piece in each.pieces]
+        expected = [sum(start <= place for start in starts) - 1 for place, _ in found]
+    elif name == "wordpiece":
+        words = [match.start() for match in re.finditer(r"[ab1\u00e9\U0001f600]+|['.,\u4e2d]", text)]
+        starts = [len(text[:word].encode()) for word in words]
+        expected = [sum(start <= place for start in starts) - 1 for place, _ in found]
+    else:
+        begins = [at == 0 or tok.vocab[id].text.startswith("\u2581") for at, id in enumerate(ids)]
+        expected = [count - 1 for count in accumulate(begins)]
+    assert encoding.word_ids() == expected
+
+
+def test_words_of_special_tokens() -> None:
+    tok = Tokenizer.builtin("bpe")
+    encoding = tok.encode_with_offsets("a b<|im_end|>c", parse_special=True)
+    assert encoding.word_ids() == [0, 1, 2, 3]
+    parts = tok.encode_parts_with_offsets([("a<|im_end|>", False), ("<|im_end|>", True)])
+    assert parts.word_ids()[-1] == max(word for word in parts.word_ids()[:-1] if word is not None) + 1
+
+
+@pytest.mark.parametrize("path", shared_files("vocabs/*.gguf"))
+def test_words_and_ranges_of_every_vocabulary(path: Path) -> None:
+    tok = Tokenizer.from_gguf(path)
+    for flags in ({"parse_special": True}, {"continues": True}):
+        encoding = tok.encode_with_offsets(TEXT, **flags)  # type: ignore[arg-type]
+        check_ranges(encoding, len(TEXT))
+        check_words(tok, TEXT, encoding, **flags)
+
+
+def test_bad_ranges() -> None:
+    encoding = Tokenizer.builtin("bpe").encode_with_offsets("a b")
+    assert encoding.tokens_of(0, 2**63 - 1) == (0, 2)
+    for start, end, message in ((-1, 2, "start must be at least 0"), (0, 10**400, "end must"), (3, 2, "start is 3")):
+        with pytest.raises(GgtokError, match=message):
+            encoding.tokens_of(start, end)
+    with pytest.raises(TypeError):
+        encoding.tokens_of("0", 2)  # type: ignore[arg-type]

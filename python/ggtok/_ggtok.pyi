@@ -166,7 +166,7 @@ class Tokenizer:
         self,
         text: _Text,
         *,
-        unit: Literal["char", "byte"] = "char",
+        unit: Literal["char", "byte", "utf16"] = "char",
         add_special: bool = True,
         parse_special: bool = False,
         continues: bool = False,
@@ -177,8 +177,9 @@ class Tokenizer:
 
         Args:
             text: As in `encode`.
-            unit: What spans count: `"char"` (as `text[start:end]` of a `str` does) or `"byte"` (bytes of UTF-8, or of
-                a text that is bytes). With `"char"`, bytes count as the `str` that they decode to.
+            unit: What spans count: `"char"` (as `text[start:end]` of a `str` does), `"byte"` (bytes of UTF-8, or of a
+                text that is bytes) or `"utf16"` (UTF-16 code units, as editors and JavaScript count). Unless bytes are
+                counted, a text of bytes counts as the `str` that it decodes to.
             add_special: As in `encode`.
             parse_special: As in `encode`.
             continues: As in `encode`.
@@ -188,12 +189,12 @@ class Tokenizer:
             lowercased, stripped of accents, replaced or escaped is traced back. Starts never decrease, nor do ends, and
             all are inside the text. BOS, EOS and SEP have an empty span at their place, and so has a space that was put
             before the text. Tokens that are bytes of one character each have the span of their byte, or that of the
-            whole character with `"char"`. Whitespace that becomes one space is in the span of that space. What the
-            vocabulary drops (whitespace between words of WordPiece, or beside a special token) is in no span.
+            whole character if bytes are not counted. Whitespace that becomes one space is in the span of that space.
+            What the vocabulary drops (whitespace between words of WordPiece, or beside a special token) is in no span.
 
         Raises:
-            GgtokError: `unit` is something else; or it is `"char"` and `text` is bytes that are not UTF-8, which have
-                no characters. It is a `ValueError`.
+            GgtokError: `unit` is something else; or it is not `"byte"` and `text` is bytes that are not UTF-8, which
+                have no characters. It is a `ValueError`.
 
         Most spans follow from the lengths of tokens, so this takes little longer than `encode_array`. O(length) space.
 
@@ -207,6 +208,40 @@ class Tokenizer:
         True
         >>> tok.encode_with_offsets(text, unit="byte", add_special=False).tolist()[1]
         [(0, 2), (2, 5), (6, 9), (9, 12)]
+        """
+
+    def encode_pair(
+        self,
+        context: _Text,
+        continuation: _Text,
+        *,
+        add_special: bool = True,
+        parse_special: bool = False,
+        continues: bool = False,
+    ) -> tuple[list[int], list[int]]:
+        """Encodes a text in two halves: what a model is given, and what is scored or predicted after it.
+
+        Args:
+            context: The first half, a text as `encode` takes it.
+            continuation: The second half.
+            add_special: As in `encode`. BOS belongs to the context, EOS and SEP to the continuation.
+            parse_special: As in `encode`.
+            continues: As in `encode`: the context continues an earlier text.
+
+        Returns:
+            Two lists of ids. Joined, they are the ids of the whole text, `encode(context + continuation)`. A token that
+            reaches over the border belongs to the continuation, and so does a token for a space that is put before
+            it.
+
+        Raises:
+            TypeError, VocabularyError, GgtokError: As `encode`, for the whole text.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> tok.encode_pair("What is", " LoRA?")
+        ([9713, 5981], [6266, 78, 9612, 30])
+        >>> tok.encode_pair("What is ", "LoRA?")
+        ([9713, 5981], [6266, 78, 9612, 30])
         """
 
     def encode_parts(self, parts: _Parts, *, add_special: bool = True, continues: bool = False) -> list[int]:
@@ -254,7 +289,7 @@ class Tokenizer:
         self,
         parts: _Parts,
         *,
-        unit: Literal["char", "byte"] = "char",
+        unit: Literal["char", "byte", "utf16"] = "char",
         add_special: bool = True,
         continues: bool = False,
     ) -> Encoding:
@@ -493,9 +528,52 @@ class Encoding:
         ([9713, 5981], [(0, 4), (4, 7)])
         """
 
+    def tokens_of(self, start: SupportsIndex, end: SupportsIndex) -> tuple[int, int]:
+        """The tokens that touch a range of the text: `(first, end)`, the first one and the one after the last.
+
+        A token touches the range if their spans have something in common. So all byte tokens of a character are among
+        those of the character, a token without text (BOS, EOS, a space that was added) touches only a range around its
+        place, and a range of text that the vocabulary drops touches none. If there are none, `end` is `first`, and
+        `first` tokens end at or before `start`. An empty range touches the token that it is inside of.
+
+        Args:
+            start: Where the range starts, in the unit of the offsets.
+            end: Where it ends. It may be after the end of the text.
+
+        Raises:
+            TypeError: `start` or `end` is not an integer.
+            GgtokError: One of them is negative or has more than 63 bits, or `start` is after `end`.
+
+        O(log n) for n tokens.
+
+        >>> import ggtok
+        >>> encoding = ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is LoRA?")
+        >>> encoding.tolist()[1]
+        [(0, 4), (4, 7), (7, 9), (9, 10), (10, 12), (12, 13)]
+        >>> encoding.tokens_of(8, 12), encoding.tokens_of(4, 4)
+        ((2, 5), (1, 1))
+        """
+
+    def word_ids(self) -> list[int | None]:
+        """For each token the number of its word, from 0; `None` for BOS, EOS and SEP that were added.
+
+        A word is a piece of the pre-tokenizer for BPE and a word between spaces and punctuation for WordPiece. SPM and
+        Unigram cut no words: there, each space starts one, and a token with several belongs to the first. RWKV and
+        PLaMo-2 have nothing like it, so all text between two special tokens is one word. A special token that is
+        written in the text is a word by itself. Words without tokens have no number.
+
+        Encodes the text again, which the encoding keeps for that; a pickled one keeps the numbers.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is LoRA?").word_ids()
+        [0, 1, 2, 2, 2, 3]
+        >>> ggtok.Tokenizer.builtin("wordpiece").encode_with_offsets("What is LoRA?").word_ids()
+        [None, 0, 1, 2, 2, 3, None]
+        """
+
     def __len__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
-    def __reduce__(self) -> tuple[object, tuple[bytes, bytes]]: ...
+    def __reduce__(self) -> tuple[object, tuple[bytes, bytes, bytes]]: ...
 
 @final
 class StreamDecoder(Generic[AnyStr]):
@@ -836,7 +914,7 @@ class _Family(TypedDict):
     patterns: list[str]
     byte_encode: bool
 
-def _encoding(ids: bytes, offsets: bytes) -> Encoding: ...
+def _encoding(ids: bytes, offsets: bytes, words: bytes) -> Encoding: ...
 def cache_limit() -> int:
     """How much memory the caches of a tokenizer take at most, in bytes: 256 MiB unless `set_cache_limit` changed it.
 
@@ -897,9 +975,16 @@ def import_numpy() -> ModuleType:
     """numpy, imported so that Ctrl-C does not break it. Raises `DependencyError` if it cannot be imported."""
 
 def encode_batch(
-    tokenizer: Tokenizer, texts: object, threads: int, add_special: bool, parse_special: bool, continues: bool
+    tokenizer: Tokenizer,
+    texts: object,
+    threads: int,
+    max_tokens: int | None,
+    side: str,
+    add_special: bool,
+    parse_special: bool,
+    continues: bool,
 ) -> FlatBatch:
-    """The ids of several texts."""
+    """The ids of several texts, each truncated to `max_tokens`."""
 
 def count_batch(
     tokenizer: Tokenizer, texts: object, threads: int, add_special: bool, parse_special: bool, continues: bool
@@ -919,19 +1004,25 @@ def decode_batch(
 
 def split(
     tokenizer: Tokenizer,
-    text: str,
+    text: _Text,
     max_tokens: int,
     overlap: int,
-    boundaries: list[str],
+    boundaries: list[Any],
+    prefix: _Text,
     add_special: bool,
     parse_special: bool,
 ) -> list[tuple[int, int, int]]:
-    """The chunks of a text: the start and end of each, in characters, and its number of tokens."""
+    """The chunks of a text: the start and end of each, in characters of a `str` or in bytes, and its number of tokens.
+
+    `boundaries` are names, and compiled patterns in the order in which they are tried.
+    """
 
 def truncate(
-    tokenizer: Tokenizer, text: str, max_tokens: int, side: str, add_special: bool, parse_special: bool
+    tokenizer: Tokenizer, text: _Text, max_tokens: int, side: str, add_special: bool, parse_special: bool
 ) -> tuple[int, int]:
-    """The start and end, in characters, of what has to be removed from a text to leave `max_tokens` tokens."""
+    """The start and end, in characters of a `str` or in bytes, of what has to be removed from a text so that
+    `max_tokens` tokens are left.
+    """
 
 def core_of(tokenizer: Tokenizer) -> Tokenizer:
     """The same tokenizer as another object, which does not keep the first one alive. Nothing is copied."""

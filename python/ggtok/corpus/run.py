@@ -26,7 +26,6 @@ from .._ggtok import __version__
 from ..errors import CorpusError
 from ..tokenizer.files import lock, no_follow, remove_parts
 from ..tokenizer.keys import CHAT_TEMPLATE
-from ..tokenizer.seam import digest_of
 from .child import Child
 from .manifest import JOURNAL, LOCK, MANIFEST, VERSION, InputEntry, Manifest, Shard, TokenizerEntry
 from .plan import Task, cut_size, plan
@@ -230,7 +229,7 @@ def _begun(job: Job, surveys: list[Survey | None]) -> Manifest:
     if settings.reading.is_chat and isinstance(template, str):
         hash = sha256(template.encode("utf-8", "surrogateescape")).hexdigest()
     tokenizer = TokenizerEntry(
-        digest=digest_of(job.tokenizer),
+        digest=job.tokenizer.fingerprint,
         name=metadata.get("general.name"),
         kind=vocab.kind,
         pre=vocab.pre,

@@ -21,7 +21,6 @@ from pathlib import Path
 from ..errors import CorpusError
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.numbers import at_least, num_threads
-from ..tokenizer.seam import digest_of
 from .blocks import BOUNDARIES, IDS, MASK
 from .build import Model, opened
 from .documents import Documents
@@ -109,7 +108,7 @@ def verify(
     if not manifest.complete:
         found.problems.append("it is not complete: the command that began it continues")
     _check_files(path, manifest, found, num_threads(threads), progress)
-    if (was := manifest.tokenizer.digest) != (now := digest_of(model)):
+    if (was := manifest.tokenizer.digest) != (now := model.fingerprint):
         found.problems.append(f"it was made with another tokenizer: its digest is {was}, and this one's is {now}")
     elif limit != 0:
         _check_documents(path, manifest, model, limit, found)

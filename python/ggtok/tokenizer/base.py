@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import partial
-from typing import Literal, TypeAlias, TypeVar
+from typing import AnyStr, Literal, TypeAlias, TypeVar
 
 from .._ggtok import Metadata, count_batch, decode_batch, encode_batch, split, truncate, vocab_size
 from .._ggtok import Tokenizer as Core
-from ..errors import GgtokError, GGUFError
+from ..errors import ArgumentTypeError, GgtokError, GGUFError
 from .arguments import file_name, items_of, one_of
 from .batch import Batch
 from .check import warn
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 Text: TypeAlias = "str | ReadableBuffer"
 Texts: TypeAlias = "Iterable[Text] | ArrowArray | ArrowStream"
 
-Boundary = Literal["paragraph", "line", "sentence", "word", "character"]
+Boundary = Literal["markdown", "python", "paragraph", "line", "sentence", "word", "character"]
 Side = Literal["right", "left", "middle"]
 
 BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
@@ -134,6 +135,19 @@ class BaseTokenizer(Core):
         return scalars(self._metadata)
 
     @property
+    def fingerprint(self) -> str:
+        """A digest of the vocabulary, its settings and merges: 32 hexadecimal digits.
+
+        It is the same on every machine. Two tokenizers are equal if their fingerprints are: those of two quantizations
+        of one model, for example. The manifest of a corpus has it as `digest`.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").fingerprint
+        'bd097245736723840d0a56ba51afa156'
+        """
+        return self.vocab._identity().hex()
+
+    @property
     def vocab_size(self) -> int:
         """The number of tokens: `len(vocab)`.
 
@@ -148,6 +162,8 @@ class BaseTokenizer(Core):
         texts: Texts,
         *,
         threads: int | None = None,
+        max_tokens: int | None = None,
+        side: Side = "right",
         add_special: bool = True,
         parse_special: bool = False,
         continues: bool = False,
@@ -160,6 +176,10 @@ class BaseTokenizer(Core):
                 interface (pyarrow, polars, pandas, DuckDB, ...), dictionary-encoded or not, whose texts are read in
                 place. A null in it has no tokens, not even BOS: its row is empty, and stays null in Arrow.
             threads: The number of threads, at least 1. Default: the number of cores that this process may use.
+            max_tokens: The most tokens of a row, BOS, EOS and SEP included if they are added. A longer text is cut as
+                `truncate` cuts it, and the row has the ids of what is left: `encode(truncate(text, max_tokens))`. So
+                BOS, EOS and SEP stay, and the ids are what a model gets for that shorter text.
+            side: Where longer texts are cut, as in `truncate`.
             add_special: As in `encode`.
             parse_special: As in `encode`.
             continues: As in `encode`, for every text.
@@ -170,8 +190,8 @@ class BaseTokenizer(Core):
         Raises:
             TypeError: `texts` is a single text or not iterable, or a column of something other than texts; or a text
                 has the wrong type: "text 3: ...".
-            GgtokError: `threads` is less than 1; or as `encode`, with the number of the first text that fails; or an
-                Arrow column is damaged.
+            GgtokError: `threads` is less than 1, or `max_tokens` and `side` are not as `truncate` takes them; or as
+                `encode`, with the number of the first text that fails; or an Arrow column is damaged.
 
         Exceptions of the iterable pass through.
 
@@ -179,11 +199,12 @@ class BaseTokenizer(Core):
         >>> batch = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another"], threads=2)
         >>> batch.tolist()
         [[6053, 7301], [6019, 7237]]
+        >>> ggtok.Tokenizer.builtin("wordpiece").encode_batch(["a text", "What is LoRA?"], max_tokens=4).tolist()
+        [[2, 43, 5419, 3], [2, 4933, 4651, 3]]
         """
-        return Batch(
-            encode_batch(self, texts, num_threads(threads), add_special, parse_special, continues),
-            self.vocab.pad_id,
-        )
+        size = None if max_tokens is None else at_least(1, max_tokens, "max_tokens")
+        special = add_special, parse_special, continues
+        return Batch(encode_batch(self, texts, num_threads(threads), size, side, *special), self.vocab.pad_id)
 
     def count_batch(
         self,
@@ -250,37 +271,45 @@ class BaseTokenizer(Core):
 
     def split(
         self,
-        text: str,
+        text: AnyStr,
         max_tokens: int,
         *,
         overlap: int = 0,
-        boundaries: Iterable[Boundary] = ("paragraph", "line", "sentence", "word"),
+        boundaries: Iterable[Boundary | re.Pattern[Any]] = ("paragraph", "line", "sentence", "word"),
+        prefix: AnyStr | None = None,
         strip: bool = False,
         add_special: bool = True,
         parse_special: bool = False,
-    ) -> list[Chunk]:
+    ) -> list[Chunk[AnyStr]]:
         r"""Cuts a text into chunks that fit a budget of tokens.
 
         Each chunk is a slice of the text, and has at most `max_tokens` tokens when it is encoded by itself. Together
         they cover the text. A chunk ends at the coarsest boundary that fills at least half of its budget.
 
         Args:
-            text: The text. An empty one has no chunks.
+            text: The text: a `str`, or bytes, whose chunks are bytes and count bytes. An empty one has no chunks.
             max_tokens: The most tokens of a chunk, BOS, EOS and SEP included if `add_special` adds them.
             overlap: How many tokens a chunk may repeat from the end of the one before it, without added ones.
-            boundaries: Where to cut, in any order: "paragraph" (after a blank line), "line", "sentence", "word",
-                "character". Sentences, words and characters are those of Unicode's Annex 29: a family of emoji is
-                one character. Where nothing else fits, a chunk ends between two characters. Inside one it ends only if
-                that character alone is over the budget, and then between two code points.
+            boundaries: Where to cut: names in any order, and compiled patterns. Patterns are tried first, in the order
+                given, and then the names, coarser ones first: "markdown" (before a heading), "python" (before a
+                top-level block, and between lines), "paragraph" (after a blank line), "line", "sentence", "word" and
+                "character". With a pattern, a chunk ends after a match; `(?=...)` cuts before something. With
+                "markdown", no chunk ends inside a fenced block that fits the budget; with "python", none inside
+                brackets, a string or a continued line that fits, or between a decorator and its `def` or `class`.
+                Sentences, words and characters are those of Unicode's Annex 29: a family of emoji is one character.
+                Where nothing else fits, a chunk ends between two characters. Inside one it ends only if that character
+                alone is over the budget, and then between two code points.
+            prefix: What you put before each chunk, such as "passage: ": it is counted with each of them, and is not in
+                their texts. `encode(prefix + chunk.text)` has `chunk.count` tokens.
             strip: Whether chunks lose the white space at their ends. Those that have nothing else are left out, so the
                 chunks do not cover the text.
             add_special: As in `encode`; the tokens that it adds are counted.
             parse_special: As in `encode`. No chunk ends inside a special token that is written in the text.
 
         Raises:
-            TypeError: An argument has the wrong type.
-            GgtokError: `max_tokens` is 0 or leaves no room for text, `overlap` is not less than that room, one
-                code point alone is over the budget, or a boundary has another name.
+            TypeError: An argument has the wrong type, or a prefix or pattern is not of the type of the text.
+            GgtokError: `max_tokens` is 0 or leaves no room for text beside the prefix, `overlap` is not less than that
+                room, one code point alone is over the budget, or a boundary has another name.
 
         Takes O(n) time for n bytes; each is encoded about three times.
 
@@ -288,32 +317,40 @@ class BaseTokenizer(Core):
         >>> tok = ggtok.Tokenizer.builtin("bpe")
         >>> [chunk.text for chunk in tok.split("Title\n\nOne sentence. And another, longer one.", 9)]
         ['Title\n\nOne sentence. ', 'And another, longer one.']
+        >>> text = "# One\n\nSome text.\n\n# Two\n\nMore of it.\n"
+        >>> [chunk.text for chunk in tok.split(text, 12, boundaries=["markdown"])]
+        ['# One\n\nSome text.\n\n', '# Two\n\nMore of it.\n']
         """
         sizes = at_least(1, max_tokens, "max_tokens"), at_least(0, overlap, "overlap")
-        names = list(dict.fromkeys(items_of("boundaries", boundaries, "names")))
+        kinds = list(dict.fromkeys(items_of("boundaries", boundaries, "names and patterns")))
+        if prefix is not None and isinstance(prefix, str) != isinstance(text, str):
+            raise ArgumentTypeError(f"prefix must be {type(text).__name__} as the text is, not {type(prefix).__name__}")
 
-        def cut(text: str, overlap: int = 0) -> list[Chunk]:
-            spans = split(self, text, sizes[0], overlap, names, add_special, parse_special)
-            return [Chunk(text[start:end], start, end, count) for start, end, count in spans]
+        def cut(text: AnyStr, overlap: int = 0) -> list[Chunk[AnyStr]]:
+            spans = split(self, text, sizes[0], overlap, kinds, prefix or "", add_special, parse_special)
+            whole: Any = text if isinstance(text, str) else bytes(text)
+            return [Chunk(whole[start:end], start, end, count) for start, end, count in spans]
+
+        def count(text: AnyStr) -> int:
+            text = text if prefix is None else prefix + text
+            return self.count(text, add_special=add_special, parse_special=parse_special)
 
         chunks = cut(text, sizes[1])
-        if not strip:
-            return chunks
-        count = partial(self.count, add_special=add_special, parse_special=parse_special)
-        return list(stripped(chunks, sizes[0], count, cut))
+        return list(stripped(chunks, sizes[0], count, cut)) if strip else chunks
 
     def split_batch(
         self,
-        texts: Iterable[str],
+        texts: Iterable[AnyStr],
         max_tokens: int,
         *,
         overlap: int = 0,
-        boundaries: Iterable[Boundary] = ("paragraph", "line", "sentence", "word"),
+        boundaries: Iterable[Boundary | re.Pattern[Any]] = ("paragraph", "line", "sentence", "word"),
+        prefix: AnyStr | None = None,
         strip: bool = False,
         threads: int | None = None,
         add_special: bool = True,
         parse_special: bool = False,
-    ) -> list[list[Chunk]]:
+    ) -> list[list[Chunk[AnyStr]]]:
         """Cuts several texts into chunks on several threads.
 
         Args:
@@ -334,19 +371,25 @@ class BaseTokenizer(Core):
         >>> [[chunk.text for chunk in chunks] for chunks in rows]
         [['One. ', 'Two.'], ['Three.']]
         """
-        texts, names = items_of("texts", texts, "str"), [*items_of("boundaries", boundaries, "names")]
-        settings: Any = {"overlap": overlap, "boundaries": names, "strip": strip}
+        texts, kinds = items_of("texts", texts, "texts"), [*items_of("boundaries", boundaries, "names and patterns")]
+        settings: Any = {"overlap": overlap, "boundaries": kinds, "prefix": prefix, "strip": strip}
         special: Any = {"add_special": add_special, "parse_special": parse_special}
         split = partial(self.split, max_tokens=max_tokens, **settings, **special)
         return split_all(texts, split, num_threads(threads))
 
     def truncate(
-        self, text: str, max_tokens: int, *, side: Side = "right", add_special: bool = True, parse_special: bool = False
-    ) -> str:
+        self,
+        text: AnyStr,
+        max_tokens: int,
+        *,
+        side: Side = "right",
+        add_special: bool = True,
+        parse_special: bool = False,
+    ) -> AnyStr:
         """Returns the longest part of a text that fits a budget of tokens, cut between two code points.
 
         Args:
-            text: The text.
+            text: The text: a `str` or bytes.
             max_tokens: The most tokens of the result when it is encoded by itself, BOS, EOS and SEP included where
                 `add_special` adds them.
             side: Where the text is cut. "right" keeps its start, "left" its end. "middle" keeps a start that takes half
@@ -365,7 +408,8 @@ class BaseTokenizer(Core):
         """
         size = at_least(1, max_tokens, "max_tokens")
         start, end = truncate(self, text, size, side, add_special, parse_special)
-        return text[:start] + text[end:]
+        whole: Any = text if isinstance(text, str) else bytes(text)
+        return whole[:start] + whole[end:]  # type: ignore[no-any-return]
 
     def count_file(
         self, file: str | os.PathLike[str] | SupportsRead, *, add_special: bool = True, parse_special: bool = False

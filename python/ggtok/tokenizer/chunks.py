@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, AnyStr, Generic, NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Slice = TypeVar("Slice", bound=str | bytes, default=str)
+else:
+    Slice = AnyStr
 
 
-class Chunk(NamedTuple):
+class Chunk(NamedTuple, Generic[Slice]):
     """A slice of a text that fits a budget of tokens.
 
     >>> import ggtok
@@ -14,14 +22,14 @@ class Chunk(NamedTuple):
     Chunk(text='One sentence. ', start=0, end=14, count=5)
     """
 
-    text: str
+    text: Slice
     """The slice: `text[start:end]` of the text that was split."""
     start: int
-    """Where it starts, in characters."""
+    """Where it starts: in characters, or in bytes if the text is bytes."""
     end: int
-    """Where it ends, in characters."""
+    """Where it ends."""
     count: int  # type: ignore[assignment]
-    """How many tokens it has when it is encoded by itself, those that are added included."""
+    """How many tokens it has when it is encoded by itself, with the prefix if there is one. Added ones are included."""
 
     def to_dict(self) -> dict[str, Any]:
         """The same as a dict, for JSON."""
@@ -29,8 +37,11 @@ class Chunk(NamedTuple):
 
 
 def stripped(
-    chunks: Iterable[Chunk], max_tokens: int, count: Callable[[str], int], split: Callable[[str], list[Chunk]]
-) -> Iterator[Chunk]:
+    chunks: Iterable[Chunk[AnyStr]],
+    max_tokens: int,
+    count: Callable[[AnyStr], int],
+    split: Callable[[AnyStr], list[Chunk[AnyStr]]],
+) -> Iterator[Chunk[AnyStr]]:
     """Chunks without white space at their ends. One that has nothing else is left out.
 
     A text may have more tokens without the space before it. What is over the budget then is cut again.
@@ -48,11 +59,13 @@ def stripped(
                 yield part._replace(start=start + part.start, end=start + part.end)
 
 
-def split_all(texts: Iterable[str], split: Callable[[str], list[Chunk]], threads: int) -> list[list[Chunk]]:
+def split_all(
+    texts: Iterable[AnyStr], split: Callable[[AnyStr], list[Chunk[AnyStr]]], threads: int
+) -> list[list[Chunk[AnyStr]]]:
     """The chunks of many texts, on several threads, in the order of the texts."""
     from concurrent.futures import ThreadPoolExecutor
 
-    def numbered(item: tuple[int, str]) -> list[Chunk]:
+    def numbered(item: tuple[int, AnyStr]) -> list[Chunk[AnyStr]]:
         number, text = item
         try:
             return split(text)

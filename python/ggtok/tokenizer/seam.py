@@ -54,8 +54,3 @@ def path_of(tokenizer: BaseTokenizer) -> str | None:
 def findings_of(tokenizer: BaseTokenizer) -> tuple[Finding, ...]:
     """What it was opened with: what a caller should know about the program that the model was found in."""
     return tokenizer._findings
-
-
-def digest_of(tokenizer: BaseTokenizer) -> str:
-    """The digest of vocabulary, settings and merges, in hexadecimal."""
-    return tokenizer.vocab._identity().hex()

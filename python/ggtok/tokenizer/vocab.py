@@ -176,12 +176,12 @@ class Vocab(Sequence[Token]):
         """A digest of everything that the tokenizer is made of: vocabulary, settings and merges."""
         identity = self._digest
         if identity is None:
-            from array import array
+            import struct
             from hashlib import blake2b
 
             digest = blake2b(canonical_bytes(self._core), digest_size=16)
             rules = merges(self._core)
-            digest.update(array("Q", map(len, rules)))
+            digest.update(struct.pack(f"<{len(rules)}Q", *map(len, rules)))
             digest.update(b"".join(rules))
             identity = digest.digest()
             object.__setattr__(self, "_digest", identity)

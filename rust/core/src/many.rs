@@ -4,3 +4,4 @@ pub(crate) mod batch;
 pub(crate) mod chunks;
 pub(crate) mod parts;
 pub(crate) mod stream;
+mod words;

@@ -220,12 +220,13 @@ impl Tokenizer {
             if index % ITEMS_AT_ONCE == ITEMS_AT_ONCE - 1 {
                 interrupt::check();
             }
+            sink.begin_word();
             match *item {
                 Item::Text(start, end) => {
                     // If a special token's text is half a character, the other half remains.
                     let is_utf8 = is_utf8 && is_boundary(text, start) && is_boundary(text, end);
                     let fragment = Fragment { text: &text[start..end], start, after_special, continues, is_utf8 };
-                    if !S::SPANS || !self.encode_tiled(fragment, model_scratch, ids, sink) {
+                    if !S::SPANS || S::WORDS || !self.encode_tiled(fragment, model_scratch, ids, sink) {
                         self.model.encode(&self.vocabulary, fragment, model_scratch, sink);
                     }
                     after_special = false;

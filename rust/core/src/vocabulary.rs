@@ -248,7 +248,7 @@ impl Vocabulary {
         let pre = pre.map(|pre| pre.name);
         let mut bytes = format!("{:?}", (kind, model, pre, size, special, settings, eog)).into_bytes();
         let mut add = |data: &[u8]| {
-            bytes.extend_from_slice(&data.len().to_le_bytes());
+            bytes.extend_from_slice(&(data.len() as u64).to_le_bytes());
             bytes.extend_from_slice(data);
         };
         self.texts.iter().chain(self.keys().iter()).for_each(&mut add);

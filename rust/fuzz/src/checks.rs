@@ -185,12 +185,12 @@ pub fn chunks(u: &mut Unstructured<'_>) -> Result<()> {
     let (text, mut options, mut scratch) = (texts::utf8(u, 60)?, options(u)?, Scratch::default());
     options.continues = false;
     let (max_tokens, overlap) = (u.int_in_range(0..=20)?, u.int_in_range(0..=4)?);
-    let all = [Boundary::Paragraph, Boundary::Line, Boundary::Sentence, Boundary::Word, Boundary::Character];
+    let all = Boundary::ALL.map(|(_, kind)| kind);
     let boundaries = all[u.int_in_range(0..=all.len())?..].to_vec();
     let segmentable = Segmentable::new(&text);
 
-    let split = SplitOptions { max_tokens, overlap, boundaries };
-    if let Ok(chunks) = tokenizer.split(&segmentable, &split, options, &mut scratch) {
+    let split = SplitOptions { max_tokens, overlap, boundaries, ..SplitOptions::default() };
+    if let Ok(chunks) = tokenizer.split(&segmentable, split, options, &mut scratch) {
         let mut covered = 0;
         for chunk in &chunks {
             assert!(chunk.start <= covered && chunk.end > covered, "{chunks:?}");

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use ggtok_core::{
-    BatchText, DecodeOptions, DecodedRows, EncodeOptions, Feed, Padded, Padding, Rows, Side, Text, TokenId,
+    BatchText, DecodeOptions, DecodedRows, EncodeOptions, Feed, Padded, Padding, Rows, Segmentable, Side, Text, TokenId,
 };
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyUnicodeDecodeError};
 use pyo3::intern;
@@ -15,6 +15,7 @@ use crate::arguments::{self, TextArgument, iterate, token_ids};
 use crate::arrays::Arrays;
 use crate::arrow::{self, Column};
 use crate::bytes::{little_endian, str_of, try_reserve};
+use crate::chunks;
 use crate::errors::{Raise, invalid, type_error};
 use crate::ints::with_lists;
 use crate::memory::{Buffer, Memory};
@@ -232,20 +233,30 @@ impl<'py> Source<'py> {
 
 #[doc = doc!(encode_batch)]
 #[pyfunction]
+#[allow(clippy::too_many_arguments)]
 pub fn encode_batch(
     py: Python<'_>,
     tokenizer: &Tokenizer,
     texts: &Bound<'_, PyAny>,
     threads: usize,
+    max_tokens: Option<usize>,
+    side: &Bound<'_, PyAny>,
     add_special: bool,
     parse_special: bool,
     continues: bool,
 ) -> PyResult<FlatBatch> {
-    let options = EncodeOptions { add_special, parse_special, continues };
+    let (options, side) = (EncodeOptions { add_special, parse_special, continues }, chunks::side(side)?);
+    if let Some(max_tokens) = max_tokens {
+        // An error about the budget itself is not one of a text.
+        tokenizer.work(py, 0, |scratch| {
+            tokenizer.core.truncate(&Segmentable::new(""), max_tokens, side, options, scratch)
+        })?;
+    }
+    let budget = max_tokens.map(|max_tokens| (max_tokens, side));
     let (source, mut nulls) = (Source::of(texts)?, Vec::new());
     let batch = quick(|| {
         let core = &tokenizer.core;
-        core.encode_batch_from(options, threads, |feed| source.feed(py, feed, &mut nulls))
+        core.encode_batch_from(options, budget, threads, |feed| source.feed(py, feed, &mut nulls))
     })??;
     Ok(FlatBatch::new(batch.map_err(Raise::raise)?, Some(nulls)))
 }

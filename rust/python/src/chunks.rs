@@ -1,13 +1,15 @@
-//! Texts that are cut to a budget, with places in characters, as Python counts.
+//! Texts that are cut to a budget, with places as Python counts: characters of a `str`, bytes of others.
 
 use std::ops::Range;
 
 use ggtok_core::{Boundary, BudgetError, EncodeOptions, Ends, Segmentable, Spans, SplitOptions, Truncation};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PySlice, PyString};
+use pyo3::types::{PyBytes, PyList, PySlice, PyString};
 
-use crate::arguments::{TextArgument, one_of, text};
-use crate::errors::{Raise, invalid, type_error};
+use crate::arguments::{TextArgument, one_of, text, with_name};
+use crate::errors::{Raise, invalid};
+use crate::run::check_signals;
 use crate::tokenizer::Tokenizer;
 
 #[doc = doc!(split)]
@@ -20,17 +22,25 @@ pub fn split(
     max_tokens: usize,
     overlap: usize,
     boundaries: &Bound<'_, PyList>,
+    prefix: &Bound<'_, PyAny>,
     add_special: bool,
     parse_special: bool,
 ) -> PyResult<Vec<(usize, usize, usize)>> {
-    let text = Cuttable::new(text)?;
-    let split = split_options(max_tokens, overlap, boundaries)?;
+    let (object, text, prefix) = (text, Cuttable::new(text)?, Cuttable::new(prefix)?);
+    let (mut kinds, mut places) = (Vec::new(), Vec::new());
+    for kind in boundaries {
+        if kind.hasattr(intern!(py, "finditer"))? {
+            kinds.push(Boundary::Listed(places.len()));
+            places.push(text.matches(object, &kind).map_err(|error| with_name(py, "boundaries", error))?);
+        } else {
+            kinds.push(one_of("boundaries must be compiled patterns or of", &kind, &Boundary::ALL)?);
+        }
+    }
+    let split = SplitOptions { max_tokens, overlap, boundaries: kinds, places, prefix: prefix.bytes().to_vec() };
     let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
-    let chunks = tokenizer.work(py, text.len(), |scratch| match text.text() {
-        Some(text) => tokenizer.core.split(&text, &split, options, scratch),
-        None => Ok(Vec::new()),
-    })?;
-    let ranges = text.characters(chunks.iter().map(|chunk| chunk.start..chunk.end));
+    let chunks = tokenizer
+        .work(py, text.bytes().len(), |scratch| tokenizer.core.split(&text.text(), split, options, scratch))?;
+    let ranges = text.places(chunks.iter().map(|chunk| chunk.start..chunk.end));
     Ok(ranges.into_iter().zip(&chunks).map(|(range, chunk)| (range.start, range.end, chunk.count)).collect())
 }
 
@@ -45,99 +55,82 @@ pub fn truncate(
     add_special: bool,
     parse_special: bool,
 ) -> PyResult<(usize, usize)> {
-    let side = one_of(
-        "side must be",
-        side,
-        &[("right", Truncation::Right), ("left", Truncation::Left), ("middle", Truncation::Middle)],
-    )?;
+    let (side, core) = (self::side(side)?, &tokenizer.core);
     let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
+    if !text.is_instance_of::<PyString>() {
+        let text = Cuttable::new(text)?;
+        let removed = tokenizer
+            .work(py, text.bytes().len(), |scratch| core.truncate(&text.text(), max_tokens, side, options, scratch))?;
+        return Ok((removed.start, removed.end));
+    }
     // A `str` that is not ASCII is copied as UTF-8, so only its ends are converted.
-    let len = string(text)?.len()?;
+    let len = text.len()?;
     for read in Ends::lens(len, max_tokens) {
         let slice = |start: usize, end: usize| text.get_item(PySlice::new(py, start as isize, end as isize, 1));
         let (head, tail) = (slice(0, read)?, slice(len - read, len)?);
         let (head, tail) = (Cuttable::new(&head)?, Cuttable::new(&tail)?);
-        let kept = tokenizer.work(py, head.len() + tail.len(), |scratch| match (head.text(), tail.text()) {
-            (Some(head), Some(tail)) => {
-                let ends = Ends { head, tail, is_whole: read == len };
-                tokenizer.core.truncate_ends(&ends, max_tokens, side, options, scratch)
-            }
-            _ => Ok(Some((0, 0))),
+        let kept = tokenizer.work(py, head.bytes().len() + tail.bytes().len(), |scratch| {
+            let ends = Ends { head: head.text(), tail: tail.text(), is_whole: read == len };
+            core.truncate_ends(&ends, max_tokens, side, options, scratch)
         })?;
         if let Some((start, end)) = kept {
             let num =
-                |text: &Cuttable<'_>, range| text.characters([range].into_iter()).pop().map_or(0, |range| range.len());
-            return Ok((num(&head, 0..start), len - num(&tail, end..tail.len())));
+                |text: &Cuttable<'_>, range| text.places([range].into_iter()).pop().map_or(0, |range| range.len());
+            return Ok((num(&head, 0..start), len - num(&tail, end..tail.bytes().len())));
         }
     }
     Ok((len, len))
 }
 
-/// A `str` argument that is cut.
-struct Cuttable<'a> {
-    text: TextArgument<'a>,
-    /// The text without its surrogates, if it has any.
-    segmented: Option<String>,
-}
+/// A text that is cut.
+struct Cuttable<'a>(TextArgument<'a>);
 
 impl<'a> Cuttable<'a> {
     fn new(object: &'a Bound<'_, PyAny>) -> PyResult<Self> {
-        let text = text(string(object)?)?;
-        let segmented = match &text {
-            TextArgument::Surrogates(bytes) => Some(without_surrogates(bytes)),
-            _ => None,
-        };
-        Ok(Self { text, segmented })
+        text(object).map(Self)
     }
 
-    fn text(&self) -> Option<Segmentable<'_>> {
-        match (&self.text, &self.segmented) {
-            (TextArgument::Str(text), _) => Some(Segmentable::new(text)),
-            (text, Some(segmented)) => Segmentable::with_surrogates(text.text().as_bytes(), segmented),
-            _ => None,
+    fn bytes(&self) -> &[u8] {
+        self.0.text().as_bytes()
+    }
+
+    fn text(&self) -> Segmentable<'_> {
+        match &self.0 {
+            TextArgument::Str(text) => Segmentable::new(text),
+            _ => Segmentable::of_bytes(self.bytes()),
         }
     }
 
-    fn len(&self) -> usize {
-        self.text.text().as_bytes().len()
-    }
-
-    /// Changes byte ranges of the text into ranges of its characters.
-    fn characters(&self, ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+    /// Changes byte ranges of the text into what Python counts: ranges of its characters, if it is a `str`.
+    fn places(&self, ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
         let mut spans = Spans { ids: Vec::new(), spans: ranges.collect() };
-        spans.count_characters(self.text.text().as_bytes());
+        if self.0.bytes().is_none() {
+            spans.count_characters(self.bytes());
+        }
         spans.spans
     }
-}
 
-/// Checks that an argument is a `str`.
-fn string<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyAny>> {
-    if object.is_instance_of::<PyString>() {
-        return Ok(object);
-    }
-    Err(type_error(format!("text must be str, not {}", object.get_type().name()?)))
-}
-
-/// A text with U+FFFD in place of each surrogate. Both have three bytes.
-fn without_surrogates(bytes: &[u8]) -> String {
-    let mut replaced = bytes.to_vec();
-    for at in memchr::memchr_iter(0xED, bytes) {
-        if bytes.get(at + 1).is_some_and(|&byte| byte >= 0xA0) {
-            replaced[at..at + 3].copy_from_slice("\u{FFFD}".as_bytes());
+    /// Where the matches of a compiled pattern end, in bytes.
+    fn matches(&self, object: &Bound<'_, PyAny>, pattern: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+        let py = object.py();
+        let searched = self.0.bytes().map_or(object.clone(), |bytes| PyBytes::new(py, bytes).into_any());
+        let is_start = |&(_, byte): &(usize, &u8)| self.0.bytes().is_some() || byte & 0xC0 != 0x80;
+        let starts = self.bytes().iter().enumerate().filter(is_start).map(|(at, _)| at);
+        let (mut starts, mut places) = (starts.enumerate().peekable(), Vec::new());
+        for (index, found) in pattern.call_method1(intern!(py, "finditer"), (searched,))?.try_iter()?.enumerate() {
+            check_signals(py, index)?;
+            let end: usize = found?.call_method0(intern!(py, "end"))?.extract()?;
+            while starts.next_if(|&(number, _)| number < end).is_some() {}
+            places.push(starts.peek().map_or(self.bytes().len(), |&(_, at)| at));
         }
+        Ok(places)
     }
-    String::from_utf8_lossy(&replaced).into_owned()
 }
 
-/// How to split, from Python's arguments.
-fn split_options(max_tokens: usize, overlap: usize, names: &Bound<'_, PyList>) -> PyResult<SplitOptions> {
-    let mut boundaries = Vec::new();
-    for name in names {
-        boundaries.push(one_of("boundaries must be of", &name, &Boundary::ALL)?);
-    }
-    boundaries.sort_unstable();
-    boundaries.dedup();
-    Ok(SplitOptions { max_tokens, overlap, boundaries })
+/// The side that is cut off.
+pub(crate) fn side(name: &Bound<'_, PyAny>) -> PyResult<Truncation> {
+    let known = [("right", Truncation::Right), ("left", Truncation::Left), ("middle", Truncation::Middle)];
+    one_of("side must be", name, &known)
 }
 
 impl Raise for BudgetError {

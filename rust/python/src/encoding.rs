@@ -2,10 +2,12 @@
 //!
 //! The numbers stay in Rust's memory, and numpy arrays are read-only views of it. Only the arrays need numpy.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ggtok_core::{Spans, Text, TokenId};
+use ggtok_core::{EncodeOptions, Parts, Spans, Text, TokenId, Tokenizer};
+use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -15,6 +17,7 @@ use crate::bytes::little_endian;
 use crate::errors::invalid;
 use crate::ints::with_lists;
 use crate::memory::{Buffer, Memory};
+use crate::run::run;
 
 /// How many offsets are made between two checks for signals.
 const PART: usize = 1 << 15;
@@ -22,20 +25,23 @@ const PART: usize = 1 << 15;
 const SHOWN: usize = 3;
 
 /// How pickle makes an encoding: a function and its arguments.
-type Pickled<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>, Bound<'py, PyBytes>));
+type Pickled<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>));
 
 /// What offsets count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     Char,
     Byte,
+    Utf16,
 }
 
 impl Unit {
     /// Converts byte ranges of a text to this unit.
     pub(crate) fn apply(self, text: Text<'_>, spans: &mut Spans) {
-        if self == Self::Char {
-            spans.count_characters(text.as_bytes());
+        match self {
+            Self::Char => spans.count_characters(text.as_bytes()),
+            Self::Utf16 => spans.count_utf16(text.as_bytes()),
+            Self::Byte => (),
         }
     }
 }
@@ -44,7 +50,7 @@ impl<'py> FromPyObject<'_, 'py> for Unit {
     type Error = PyErr;
 
     fn extract(name: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        one_of("unit must be", &name, &[("char", Self::Char), ("byte", Self::Byte)])
+        one_of("unit must be", &name, &[("char", Self::Char), ("byte", Self::Byte), ("utf16", Self::Utf16)])
     }
 }
 
@@ -54,13 +60,30 @@ pub struct Encoding {
     ids: Arc<Vec<TokenId>>,
     /// The start and end of each token.
     offsets: Arc<Vec<i64>>,
+    words: Words,
+}
+
+/// For each token the number of its word, or -1; or what they follow from.
+pub(crate) enum Words {
+    Known(Vec<i32>),
+    Of(Arc<Tokenizer>, Parts, EncodeOptions),
 }
 
 impl Encoding {
-    pub(crate) fn new_from(spans: Spans) -> Self {
+    pub(crate) fn new_from(spans: Spans, words: Words) -> Self {
         // Reuses the memory of the spans.
         let offsets = spans.spans.into_iter().map(|span| [span.start as i64, span.end as i64]).collect::<Vec<_>>();
-        Self { ids: Arc::new(spans.ids), offsets: Arc::new(offsets.into_flattened()) }
+        Self { ids: Arc::new(spans.ids), offsets: Arc::new(offsets.into_flattened()), words }
+    }
+
+    fn words(&self, py: Python<'_>) -> PyResult<Cow<'_, [i32]>> {
+        match &self.words {
+            Words::Known(words) => Ok(Cow::Borrowed(words)),
+            Words::Of(core, text, options) => {
+                let words = || core.with_scratch(|scratch| core.words(text, *options, scratch));
+                run(py, text.len(), words).map(Cow::Owned)
+            }
+        }
     }
 
     /// The ids and offsets of some tokens: of those that there are.
@@ -100,6 +123,22 @@ impl Encoding {
         Ok((ids, offsets))
     }
 
+    #[doc = doc!(Encoding.tokens_of)]
+    fn tokens_of(&self, start: &Bound<'_, PyAny>, end: &Bound<'_, PyAny>) -> PyResult<(usize, usize)> {
+        let (start, end) = (place("start", start)?, place("end", end)?);
+        if start > end {
+            return Err(invalid(format!("start is {start}, after end, which is {end}")));
+        }
+        let offsets: &[[i64; 2]] = self.offsets.as_chunks().0;
+        let first = offsets.partition_point(|offset| offset[1] <= start);
+        Ok((first, offsets.partition_point(|offset| offset[0] < end).max(first)))
+    }
+
+    #[doc = doc!(Encoding.word_ids)]
+    fn word_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.words(py)?.iter().map(|&word| (word >= 0).then_some(word)))
+    }
+
     fn __len__(&self) -> usize {
         self.ids.len()
     }
@@ -111,8 +150,9 @@ impl Encoding {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
         let ids = little_endian(py, &self.ids, TokenId::to_le_bytes)?;
         let offsets = little_endian(py, &self.offsets, i64::to_le_bytes)?;
+        let words = little_endian(py, &self.words(py)?, i32::to_le_bytes)?;
         let unpickled = py.import(intern!(py, "ggtok._ggtok"))?.getattr(intern!(py, "_encoding"))?;
-        Ok((unpickled, (ids, offsets)))
+        Ok((unpickled, (ids, offsets, words)))
     }
 
     fn __repr__(&self) -> String {
@@ -127,14 +167,22 @@ impl Encoding {
     }
 }
 
-/// The encoding with these ids and offsets, each number little endian, as `__reduce__` makes them.
+/// The encoding with these ids, offsets and words, each number little endian, as `__reduce__` makes them.
 #[pyfunction]
-pub fn _encoding(ids: &[u8], offsets: &[u8]) -> PyResult<Encoding> {
-    let ((ids, odd_id), (offsets, odd_offset)) = (ids.as_chunks(), offsets.as_chunks());
-    if 2 * ids.len() != offsets.len() || !odd_id.is_empty() || !odd_offset.is_empty() {
+pub fn _encoding(ids: &[u8], offsets: &[u8], words: &[u8]) -> PyResult<Encoding> {
+    if !ids.len().is_multiple_of(size_of::<TokenId>()) || [words.len(), offsets.len()] != [ids.len(), 4 * ids.len()] {
         return Err(invalid("this is not a pickled encoding: its numbers of ids and of offsets differ".to_owned()));
     }
-    let ids = ids.iter().map(|&id| TokenId::from_le_bytes(id)).collect();
-    let offsets = offsets.iter().map(|&offset| i64::from_le_bytes(offset)).collect();
-    Ok(Encoding { ids: Arc::new(ids), offsets: Arc::new(offsets) })
+    let int32 = |bytes: &[u8]| bytes.as_chunks().0.iter().map(|&id| i32::from_le_bytes(id)).collect();
+    let offsets = offsets.as_chunks().0.iter().map(|&offset| i64::from_le_bytes(offset)).collect();
+    Ok(Encoding { ids: Arc::new(int32(ids)), offsets: Arc::new(offsets), words: Words::Known(int32(words)) })
+}
+
+/// A place in a text.
+fn place(name: &str, place: &Bound<'_, PyAny>) -> PyResult<i64> {
+    match place.extract::<i64>() {
+        Ok(at @ 0..) => Ok(at),
+        Err(error) if !error.is_instance_of::<PyOverflowError>(place.py()) => Err(error),
+        _ => Err(invalid(format!("{name} must be at least 0 and less than 2**63"))),
+    }
 }

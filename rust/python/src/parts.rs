@@ -10,7 +10,7 @@ use crate::errors::{invalid, type_error};
 use crate::run::{check_signals, quick};
 
 /// Reads an iterable of parts to its end and joins them. What the iterable raises passes through; an error of a part
-/// names it. With [`Unit::Char`], bytes must be UTF-8, but a character may continue from one part of bytes to the next.
+/// names it. Unless they are counted, bytes must be UTF-8, but a character may continue from one part of bytes to the next.
 pub(crate) fn parts(object: &Bound<'_, PyAny>, unit: Unit) -> PyResult<Parts> {
     let py = object.py();
     let expected = "parts must be an iterable of pairs of a text and a bool";
@@ -24,7 +24,7 @@ pub(crate) fn parts(object: &Bound<'_, PyAny>, unit: Unit) -> PyResult<Parts> {
         let named = |error| with_name(py, &format!("part {index}"), error);
         let (part_text, parse_special) = pair(&part).map_err(named)?;
         let argument = text(&part_text).map_err(named)?;
-        if unit == Unit::Char {
+        if unit != Unit::Byte {
             unfinished.check(&argument, index)?;
         }
         quick(|| parts.push(argument.text(), parse_special))?;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Scratch, Sink, Spans, Strings, TokenId};
+use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Parts, Scratch, Sink, Spans, Strings, TokenId};
 use ggtok_explain::Explainer;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ use crate::arrays::Arrays;
 use crate::bytes::{bytes_of, str_of};
 use crate::decoder::StreamDecoder;
 use crate::encoder::StreamEncoder;
-use crate::encoding::{Encoding, Unit};
+use crate::encoding::{Encoding, Unit, Words};
 use crate::errors::{Raise, invalid};
 use crate::ints::with_lists;
 use crate::metadata::Metadata;
@@ -158,7 +158,7 @@ impl Tokenizer {
         continues: bool,
     ) -> PyResult<Encoding> {
         let argument = arguments::text(text)?;
-        if unit == Unit::Char
+        if unit != Unit::Byte
             && let Some(Err(error)) = argument.bytes().map(std::str::from_utf8)
         {
             return Err(invalid(not_utf8(error.valid_up_to())));
@@ -166,12 +166,14 @@ impl Tokenizer {
         let text = argument.text();
         let mut spans = Spans::with_room_for(text.as_bytes().len());
         let options = EncodeOptions { add_special, parse_special, continues };
+        let mut parts = Parts::default();
         self.work(py, text.as_bytes().len(), |scratch| {
             self.core.encode_into(text, options, scratch, &mut spans)?;
             unit.apply(text, &mut spans);
+            parts.push(text, parse_special);
             Ok::<_, EncodeError>(())
         })?;
-        Ok(Encoding::new_from(spans))
+        Ok(Encoding::new_from(spans, Words::Of(Arc::clone(&self.core), parts, options)))
     }
 
     #[doc = doc!(Tokenizer.encode_parts)]
@@ -219,7 +221,28 @@ impl Tokenizer {
             unit.apply(parts.text()?, &mut spans);
             Ok::<_, EncodeError>(())
         })?;
-        Ok(Encoding::new_from(spans))
+        Ok(Encoding::new_from(spans, Words::Of(Arc::clone(&self.core), parts, options)))
+    }
+
+    #[doc = doc!(Tokenizer.encode_pair)]
+    #[pyo3(signature = (context, continuation, *, add_special = true, parse_special = false, continues = false))]
+    fn encode_pair(
+        &self,
+        py: Python<'_>,
+        context: &Bound<'_, PyAny>,
+        continuation: &Bound<'_, PyAny>,
+        add_special: bool,
+        parse_special: bool,
+        continues: bool,
+    ) -> PyResult<(Vec<TokenId>, Vec<TokenId>)> {
+        let (context, continuation) = (arguments::text(context)?, arguments::text(continuation)?);
+        let (context, continuation) = (context.text(), continuation.text());
+        let options = EncodeOptions { add_special, parse_special, continues };
+        let size = context.as_bytes().len() + continuation.as_bytes().len();
+        let (mut ids, num_before) =
+            self.work(py, size, |scratch| self.core.encode_pair(context, continuation, options, scratch))?;
+        let rest = ids.split_off(num_before);
+        Ok((ids, rest))
     }
 
     #[doc = doc!(Tokenizer.encoder)]

@@ -11,7 +11,7 @@ from ..inputs import Rows, Source, characters, naming, takes_rows, takes_texts
 from ..options import Model, as_json, takes_model, takes_special
 from ..output import print_json, print_text
 
-BOUNDARIES = ("paragraph", "line", "sentence", "word", "character")
+BOUNDARIES = ("paragraph", "line", "sentence", "word", "character", "markdown", "python")
 
 
 @click.command(short_help="Cut texts into chunks that fit a budget of tokens.")
@@ -32,8 +32,9 @@ BOUNDARIES = ("paragraph", "line", "sentence", "word", "character")
     "boundaries",
     type=click.Choice(BOUNDARIES),
     multiple=True,
-    help="Where to cut; repeatable. Default: all but character.",
+    help="Where to cut; repeatable. Default: paragraph, line, sentence and word.",
 )
+@click.option("--prefix", metavar="TEXT", help="What comes before each chunk: it is counted, but not written.")
 @click.option("--strip", is_flag=True, help="Remove white space at the ends of chunks.")
 @click.option("-0", "--null", is_flag=True, help="Write a null byte after each chunk, for xargs -0.")
 @takes_model

@@ -109,7 +109,7 @@ class Ours:
 
     def encode(self, text: bytes, add_special: bool, parse_special: bool) -> list[int]:
         """`encode`, which must return the same with cold and warm caches, `count`, and sometimes `encode_batch`."""
-        flags = {"add_special": add_special, "parse_special": parse_special}
+        flags: dict[str, Any] = {"add_special": add_special, "parse_special": parse_special}
         ids = self._tokenizer.encode(text, **flags)
         again, count = self._tokenizer.encode(text, **flags), self._tokenizer.count(text, **flags)
         if again != ids:

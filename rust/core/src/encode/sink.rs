@@ -15,6 +15,12 @@ pub trait Sink {
     /// Whether [`Sink::push`] uses its span. If not, an algorithm may pass an empty span, and may use caches that hold
     /// ids without spans.
     const SPANS: bool;
+    /// Whether the sink has to know where words start, for which each is encoded by itself.
+    const WORDS: bool = false;
+
+    /// The next token starts a word: a piece of the pre-tokenizer, a word of WordPiece, a fragment or a special token.
+    #[inline(always)]
+    fn begin_word(&mut self) {}
 
     /// Takes the next token and its byte range in the input.
     fn push(&mut self, id: TokenId, span: Range<usize>);

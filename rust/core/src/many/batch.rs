@@ -19,6 +19,7 @@ use crate::encode::scratch::Scratch;
 use crate::encode::sink::Count;
 use crate::error::EncodeError;
 use crate::many::batch::join::{Join, Memory, Run};
+use crate::many::chunks::truncate::Truncation;
 use crate::token::TokenId;
 use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
 use crate::work::memory::push;
@@ -126,7 +127,7 @@ impl Tokenizer {
         options: EncodeOptions,
         threads: usize,
     ) -> Result<Batch, (usize, EncodeError)> {
-        let Ok(batch) = self.encode_batch_from(options, threads, all(texts));
+        let Ok(batch) = self.encode_batch_from(options, None, threads, all(texts));
         batch
     }
 
@@ -144,13 +145,15 @@ impl Tokenizer {
         counts
     }
 
-    /// As [`Tokenizer::encode_batch`], with the texts that `read` passes on, which other threads encode meanwhile.
+    /// As [`Tokenizer::encode_batch`], with the texts that `read` passes on, which other threads encode meanwhile. With a
+    /// `budget`, which must hold the tokens that are added, each text is truncated first.
     ///
     /// # Errors
     /// What `read` returns; otherwise as [`Tokenizer::encode_batch`].
     pub fn encode_batch_from<T: BatchText, E>(
         &self,
         options: EncodeOptions,
+        budget: Option<(usize, Truncation)>,
         threads: usize,
         read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
     ) -> Result<Result<Batch, (usize, EncodeError)>, E> {
@@ -160,7 +163,11 @@ impl Tokenizer {
             let mut run = std::mem::take(spare);
             for (index, text) in texts.iter().enumerate() {
                 if let Some(text) = text.text() {
-                    self.encode_into(text, options, scratch, &mut run.ids).map_err(|error| (first + index, error))?;
+                    let result = match budget {
+                        Some(budget) => self.encode_truncated(text, budget, options, scratch, &mut run.ids),
+                        None => self.encode_into(text, options, scratch, &mut run.ids),
+                    };
+                    result.map_err(|error| (first + index, error))?;
                 }
                 push(&mut run.ends, run.ids.len());
             }
@@ -170,7 +177,8 @@ impl Tokenizer {
         let mut lent = Some(&mut memory);
         let mut reserve = |num_bytes: usize, num_texts: usize| {
             if let Some(memory) = lent.take() {
-                join.reserve(memory, num_bytes / BYTES_PER_ID + IDS_PER_TEXT * num_texts, num_texts);
+                let most = budget.map_or(usize::MAX, |(max_tokens, _)| max_tokens.saturating_mul(num_texts));
+                join.reserve(memory, most.min(num_bytes / BYTES_PER_ID + IDS_PER_TEXT * num_texts), num_texts);
             }
         };
         if let Err(error) = share_texts(self, threads, step, &mut reserve, read)? {

@@ -6,11 +6,18 @@
 //! next one. A coarse boundary is used only if it fills half of the budget. A user-perceived character is split between
 //! its code points only if it exceeds the budget by itself, and then each chunk takes as much of it as fits.
 //!
+//! Markdown and Python are read once, before the first chunk. Each gives a list of boundaries, and *wholes*: ranges such
+//! as a fenced block that no chunk ends inside if they fit the budget. A cut inside one moves to its start.
+//!
 //! O(n) for a text of n bytes; each byte is encoded about three times.
 
 pub mod boundaries;
+mod markdown;
+mod python;
 pub mod truncate;
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use crate::encode::scratch::Scratch;
@@ -40,17 +47,60 @@ pub struct Chunk {
 }
 
 /// How a text is split into chunks.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SplitOptions {
-    /// The maximum number of tokens of a chunk, including added ones.
+    /// The maximum number of tokens of a chunk, including added ones and those of the prefix.
     pub max_tokens: usize,
     /// The maximum number of tokens, not counting added ones, that a chunk repeats from the one before it.
     pub overlap: usize,
     /// Where to cut, coarsest first. Cutting between characters is always allowed as a last resort.
     pub boundaries: Vec<Boundary>,
+    /// The places of each [`Boundary::Listed`], ascending, on code points.
+    pub places: Vec<Vec<usize>>,
+    /// What comes before each chunk when it is encoded.
+    pub prefix: Vec<u8>,
 }
 
 impl SplitOptions {
+    /// Reads the text for boundaries that depend on all of it, and lists their places instead. Returns the wholes.
+    fn read(&mut self, text: &[u8]) -> Vec<Range<usize>> {
+        if self.boundaries.contains(&Boundary::Python) {
+            self.boundaries.push(Boundary::Line);
+        }
+        self.boundaries.sort_unstable();
+        self.boundaries.dedup();
+        let mut wholes = Vec::new();
+        for kind in &mut self.boundaries {
+            let read = match kind {
+                Boundary::Markdown => markdown::read,
+                Boundary::Python => python::read,
+                _ => continue,
+            };
+            let structure = read(text);
+            *kind = Boundary::Listed(self.places.len());
+            push(&mut self.places, structure.boundaries);
+            wholes.extend(structure.wholes);
+        }
+        wholes.sort_unstable_by_key(|whole| (whole.start, Reverse(whole.end)));
+        wholes.dedup();
+        wholes
+    }
+
+    /// The last boundary of a kind after `low` and not after `high`.
+    fn last(&self, kind: Boundary, text: &str, low: usize, high: usize) -> Option<usize> {
+        let Boundary::Listed(list) = kind else { return kind.last(text, low, high) };
+        let places = self.places.get(list)?;
+        let number = places.partition_point(|&at| at <= high);
+        places[..number].last().copied().filter(|&at| at > low)
+    }
+
+    /// The first boundary of a kind after `low` and not after `high`.
+    fn first(&self, kind: Boundary, text: &str, low: usize, high: usize) -> Option<usize> {
+        let Boundary::Listed(list) = kind else { return kind.first(text, low, high) };
+        let places = self.places.get(list)?;
+        places.get(places.partition_point(|&at| at <= low)).copied().filter(|&at| at <= high)
+    }
+
     /// The kinds of boundaries in the order in which they are tried, with how far each search goes: all kinds down to
     /// `half` of the budget, then the finest one down to `all` of it.
     fn kinds(&self, half: usize, all: usize) -> impl Iterator<Item = (Boundary, usize)> {
@@ -111,24 +161,26 @@ impl Tokenizer {
     pub fn split(
         &self,
         text: &Segmentable<'_>,
-        split: &SplitOptions,
+        mut split: SplitOptions,
         options: EncodeOptions,
         scratch: &mut Scratch,
     ) -> Result<Vec<Chunk>, BudgetError> {
-        let mut measure = Measure::new(self, text, split.max_tokens, 1, options, scratch)?;
+        let wholes = split.read(text.segmented.as_bytes());
+        let mut measure = Measure::new(self, text, (split.max_tokens, 1), &split.prefix, options, scratch)?;
         let room = split.max_tokens - measure.num_added;
         if split.overlap >= room {
             return Err(BudgetError::Overlap { overlap: split.overlap, room });
         }
+        measure.keep(wholes)?;
         let mut chunks: Vec<Chunk> = Vec::new();
         let mut start = 0;
         while start < text.bytes.len() {
             interrupt::check();
             let after = chunks.last().map_or(0, |chunk| chunk.end);
-            let chunk = measure.chunk(start, after, split)?;
+            let chunk = measure.chunk(start, after, &split)?;
             start = chunk.end;
             if split.overlap > 0 && chunk.end < text.bytes.len() {
-                start = measure.overlap_start(&chunk, split)?;
+                start = measure.overlap_start(&chunk, &split)?;
             }
             push(&mut chunks, chunk);
         }
@@ -137,28 +189,42 @@ impl Tokenizer {
 }
 
 /// A text to split: the bytes to encode, and the text that Unicode's rules see.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Segmentable<'a> {
     /// The bytes to encode.
     bytes: &'a [u8],
     is_utf8: bool,
-    /// The same with U+FFFD for each surrogate, which has the same length.
-    segmented: &'a str,
+    /// The same as UTF-8, of the same length.
+    segmented: Cow<'a, str>,
 }
 
 impl<'a> Segmentable<'a> {
     /// A text that is UTF-8.
     pub fn new(text: &'a str) -> Self {
-        Self { bytes: text.as_bytes(), is_utf8: true, segmented: text }
+        Self { bytes: text.as_bytes(), is_utf8: true, segmented: Cow::Borrowed(text) }
     }
 
-    /// A text with lone surrogates: `segmented` has another code point of three bytes in place of each. `None` if the
-    /// lengths differ.
-    pub fn with_surrogates(bytes: &'a [u8], segmented: &'a str) -> Option<Self> {
-        (bytes.len() == segmented.len()).then_some(Self { bytes, is_utf8: false, segmented })
+    /// A text of any bytes. Unicode's rules see U+FFFD for a surrogate, and U+001A for any other byte that is not UTF-8:
+    /// a character by itself.
+    pub fn of_bytes(bytes: &'a [u8]) -> Self {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return Self::new(text);
+        }
+        let mut replaced = bytes.to_vec();
+        for at in memchr::memchr_iter(0xED, bytes) {
+            if let [0xA0..=0xBF, 0x80..=0xBF, ..] = bytes[at + 1..] {
+                replaced[at..at + 3].copy_from_slice("\u{FFFD}".as_bytes());
+            }
+        }
+        let mut segmented = String::with_capacity(bytes.len());
+        for part in replaced.utf8_chunks() {
+            segmented.push_str(part.valid());
+            segmented.extend(part.invalid().iter().map(|_| '\u{1A}'));
+        }
+        Self { bytes, is_utf8: false, segmented: Cow::Owned(segmented) }
     }
 
-    fn text(&self, range: Range<usize>) -> Text<'a> {
+    fn text(&self, range: Range<usize>) -> Text<'_> {
         if self.is_utf8 { Text::Str(&self.segmented[range]) } else { Text::Bytes(&self.bytes[range]) }
     }
 }
@@ -170,8 +236,12 @@ struct Measure<'a, 's> {
     options: EncodeOptions,
     scratch: &'s mut Scratch,
     max_tokens: usize,
-    /// How many tokens are added to every text.
+    /// What comes before each part when it is counted.
+    prefix: &'a [u8],
+    /// How many tokens are added to every text, those of the prefix included.
     num_added: usize,
+    /// What is not cut, in the order of the text: ranges that are apart and fit the budget.
+    wholes: Vec<Range<usize>>,
     /// The spans of the whole text's tokens, without added ones.
     ids: Vec<TokenId>,
     spans: Vec<Range<usize>>,
@@ -182,13 +252,13 @@ impl<'a, 's> Measure<'a, 's> {
     fn new(
         tokenizer: &'a Tokenizer,
         text: &'a Segmentable<'a>,
-        max_tokens: usize,
-        min_room: usize,
+        (max_tokens, min_room): (usize, usize),
+        prefix: &'a [u8],
         options: EncodeOptions,
         scratch: &'s mut Scratch,
     ) -> Result<Self, BudgetError> {
         let mut num_added = Count::default();
-        tokenizer.encode_into(Text::Str(""), options, scratch, &mut num_added)?;
+        tokenizer.encode_into(Text::Bytes(prefix), options, scratch, &mut num_added)?;
         let num_added = num_added.0;
         if max_tokens == 0 || max_tokens < num_added + min_room {
             return Err(BudgetError::TooSmall { max_tokens, num_added });
@@ -197,7 +267,27 @@ impl<'a, 's> Measure<'a, 's> {
         let plain = EncodeOptions { add_special: false, ..options };
         tokenizer.encode_into(text.text(0..text.bytes.len()), plain, scratch, &mut spans)?;
         let Spans { ids, spans } = spans;
-        Ok(Self { tokenizer, text, options, scratch, max_tokens, num_added, ids, spans })
+        Ok(Self { tokenizer, text, options, scratch, max_tokens, prefix, num_added, wholes: Vec::new(), ids, spans })
+    }
+
+    /// Takes the ranges that fit the budget, and of those the outermost. They are sorted, outer ones first.
+    fn keep(&mut self, mut wholes: Vec<Range<usize>>) -> Result<(), EncodeError> {
+        let (mut end, mut result) = (0, Ok(()));
+        wholes.retain(|whole| {
+            interrupt::check();
+            // Its tokens in the whole text: only what seems to fit is encoded by itself.
+            let num_tokens = self.tokens_before(whole.end) - self.tokens_before(whole.start);
+            if whole.start < end || num_tokens > self.max_tokens + 2 || result.is_err() {
+                return false;
+            }
+            let count = self.count(whole.clone());
+            let fits = count.as_ref().is_ok_and(|&count| count <= self.max_tokens);
+            end = if fits { whole.end } else { end };
+            result = count.map(|_| ());
+            fits
+        });
+        self.wholes = wholes;
+        result
     }
 
     fn len(&self) -> usize {
@@ -206,7 +296,15 @@ impl<'a, 's> Measure<'a, 's> {
 
     /// The number of tokens of a part encoded alone, including added ones.
     fn count(&mut self, range: Range<usize>) -> Result<usize, EncodeError> {
-        self.count_text(self.text.text(range), self.options)
+        self.count_joined(self.prefix, range)
+    }
+
+    /// The number of tokens of `before` and a part joined.
+    fn count_joined(&mut self, before: &[u8], range: Range<usize>) -> Result<usize, EncodeError> {
+        if before.is_empty() {
+            return self.count_text(self.text.text(range), self.options);
+        }
+        self.count_text(Text::Bytes(&[before, &self.text.bytes[range]].concat()), self.options)
     }
 
     fn count_text(&mut self, text: Text<'_>, options: EncodeOptions) -> Result<usize, EncodeError> {
@@ -217,7 +315,7 @@ impl<'a, 's> Measure<'a, 's> {
 
     /// The start of the code point that contains `at`, or the end of the text.
     fn floor(&self, at: usize) -> usize {
-        utf8::floor(self.text.bytes, at)
+        utf8::floor(self.text.segmented.as_bytes(), at)
     }
 
     /// How many tokens of the whole text end at or before `at`.
@@ -234,8 +332,15 @@ impl<'a, 's> Measure<'a, 's> {
         }
     }
 
-    /// `at`, or if it is inside a special token, the start of that token.
-    fn outside_special(&self, at: usize) -> usize {
+    /// What is not cut at or around `at`, if there is such a range.
+    fn whole_at(&self, at: usize) -> Option<Range<usize>> {
+        let number = self.wholes.partition_point(|whole| whole.end <= at);
+        self.wholes.get(number).filter(|whole| whole.start <= at).cloned()
+    }
+
+    /// `at`, or if it is inside a special token or a whole, the start of that.
+    fn outside(&self, at: usize) -> usize {
+        let at = self.whole_at(at).map_or(self.floor(at), |whole| whole.start);
         let number = self.tokens_before(at);
         match (self.spans.get(number), self.ids.get(number)) {
             (Some(span), Some(&id)) if span.start < at && self.is_special(id) => self.floor(span.start),
@@ -266,7 +371,7 @@ impl<'a, 's> Measure<'a, 's> {
             let Some((boundary, end)) = self.boundary(split, half.min(high), after, high) else { break };
             let count = self.count(start..end)?;
             if count <= self.max_tokens {
-                return self.extend(Chunk { start, end, count }, boundary);
+                return self.extend(Chunk { start, end, count }, boundary, split);
             }
             let step = if tries < TRIES { 1 } else { (end - after) / 4 + 1 };
             high = self.floor(end - step).max(after);
@@ -276,21 +381,21 @@ impl<'a, 's> Measure<'a, 's> {
 
     /// The best boundary after `after` and not after `high`: the coarsest kind after `half`, or else the finest.
     fn boundary(&self, split: &SplitOptions, half: usize, after: usize, high: usize) -> Option<(Boundary, usize)> {
-        let text = self.text.segmented;
+        let text = &self.text.segmented[..];
         split.kinds(half, after).find_map(|(kind, low)| {
-            let at = self.outside_special(kind.last(text, low, high)?);
+            let at = self.outside(split.last(kind, text, low, high)?);
             (at > low).then_some((kind, at))
         })
     }
 
     /// Moves the end of a chunk to later boundaries of the same kind, as long as it fits.
-    fn extend(&mut self, mut chunk: Chunk, kind: Boundary) -> Result<Chunk, BudgetError> {
+    fn extend(&mut self, mut chunk: Chunk, kind: Boundary, split: &SplitOptions) -> Result<Chunk, BudgetError> {
         let limit = self.token_end(self.tokens_before(chunk.end) + self.max_tokens - chunk.count + 2);
         let mut tries = 0..MAX_EXTENSIONS;
         while chunk.count < self.max_tokens
             && tries.next().is_some()
-            && let Some(end) = kind.first(self.text.segmented, chunk.end, limit)
-            && self.outside_special(end) == end
+            && let Some(end) = split.first(kind, &self.text.segmented, chunk.end, limit)
+            && self.outside(end) == end
         {
             let count = self.count(chunk.start..end)?;
             if count > self.max_tokens {
@@ -305,13 +410,21 @@ impl<'a, 's> Measure<'a, 's> {
     /// of its code points as fit.
     fn shortest(&mut self, start: usize, after: usize) -> Result<Chunk, BudgetError> {
         let room = self.max_tokens - self.num_added;
+        let whole = self.whole_at(after).filter(|whole| whole.start == after);
         let one = self.next(after);
         let mut count = 0;
         // From `after` on there is no overlap.
         for from in [start, after] {
+            if let Some(whole) = &whole {
+                count = self.count(from..whole.end)?;
+                if count <= self.max_tokens {
+                    return Ok(Chunk { start: from, end: whole.end, count });
+                }
+                continue;
+            }
             let number = self.tokens_before(from) + room;
             let limit = self.token_end(number + 2).max(one);
-            if let Some(end) = Boundary::Character.first(self.text.segmented, after, limit) {
+            if let Some(end) = Boundary::Character.first(&self.text.segmented, after, limit) {
                 count = self.count(from..end)?;
                 if count <= self.max_tokens {
                     return Ok(Chunk { start: from, end, count });
@@ -319,7 +432,7 @@ impl<'a, 's> Measure<'a, 's> {
             }
             let mut end = self.token_end(number);
             for tries in 0.. {
-                end = self.outside_special(end).max(one);
+                end = self.outside(end).max(one);
                 count = self.count(from..end)?;
                 if count <= self.max_tokens {
                     return Ok(Chunk { start: from, end, count });
@@ -343,16 +456,16 @@ impl<'a, 's> Measure<'a, 's> {
         let full = self.token_end(number.saturating_sub(split.overlap));
         let low = self.floor(full.saturating_sub(1)).max(chunk.start);
         let half = self.token_end(number.saturating_sub(split.overlap / 2)).max(chunk.start);
-        let text = self.text.segmented;
+        let text = &self.text.segmented[..];
         let plain = EncodeOptions { add_special: false, ..self.options };
         let finest = split.boundaries.last().copied().unwrap_or(Boundary::Character);
         let kinds = split.boundaries.iter().map(|&kind| (kind, half)).chain([(finest, chunk.end)]);
         for (kind, high) in kinds {
             let mut from = low;
             for _ in 0..TRIES {
-                let Some(start) = kind.first(text, from, high).filter(|&at| at < chunk.end) else { break };
+                let Some(start) = split.first(kind, text, from, high).filter(|&at| at < chunk.end) else { break };
                 if start > chunk.start
-                    && self.outside_special(start) == start
+                    && self.outside(start) == start
                     && self.count_text(self.text.text(start..chunk.end), plain)? <= split.overlap
                 {
                     return Ok(start);
@@ -398,15 +511,15 @@ mod tests {
             model in prop::sample::select(vec!["llama", "rwkv", "test"]),
             max_tokens in 7..40_usize,
             overlap in 1..6_usize,
-            kinds in prop::collection::vec(any::<bool>(), 5),
+            kinds in prop::collection::vec(any::<bool>(), 7),
         ) {
             let named = Boundary::ALL.iter().zip(&kinds).filter(|(_, is_chosen)| **is_chosen);
             let boundaries: Vec<Boundary> = named.map(|((_, kind), _)| *kind).collect();
             let allowed = if boundaries.is_empty() { &[Boundary::Character] } else { &boundaries[..] };
             let places: Vec<usize> = allowed.iter().flat_map(|kind| kind.all(&text)).collect();
-            let split = SplitOptions { max_tokens, overlap, boundaries };
+            let split = SplitOptions { max_tokens, overlap, boundaries, ..SplitOptions::default() };
             let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
-            let chunks = of_characters(model).split(&Segmentable::new(&text), &split, options, &mut Scratch::default());
+            let chunks = of_characters(model).split(&Segmentable::new(&text), split, options, &mut Scratch::default());
             let chunks = chunks.expect("a character has few tokens");
             let mut end = 0;
             for chunk in &chunks {
@@ -428,8 +541,8 @@ mod tests {
             (format!("ab. a{}b", "\u{301}".repeat(2000)), 2003, 2),
         ] {
             let boundaries = Boundary::ALL.map(|(_, kind)| kind).to_vec();
-            let split = SplitOptions { max_tokens, overlap: 0, boundaries };
-            let chunks = tokenizer.split(&Segmentable::new(&text), &split, options, &mut Scratch::default());
+            let split = SplitOptions { max_tokens, boundaries, ..SplitOptions::default() };
+            let chunks = tokenizer.split(&Segmentable::new(&text), split, options, &mut Scratch::default());
             let chunks = chunks.expect("a character has few tokens");
             assert_eq!(chunks.len(), num_chunks, "{:?}", &chunks[..chunks.len().min(9)]);
         }
@@ -445,8 +558,8 @@ mod tests {
         let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
         // Every chunk has a token for the space before it.
         let ranges = |overlap: usize| -> Result<Vec<_>, BudgetError> {
-            let split = SplitOptions { max_tokens: 3, overlap, boundaries: Vec::new() };
-            let chunks = tokenizer.split(&Segmentable::new("aaaaa"), &split, options, &mut Scratch::default())?;
+            let split = SplitOptions { max_tokens: 3, overlap, ..SplitOptions::default() };
+            let chunks = tokenizer.split(&Segmentable::new("aaaaa"), split, options, &mut Scratch::default())?;
             Ok(chunks.iter().map(|chunk| chunk.start..chunk.end).collect())
         };
         assert_eq!(ranges(0)?, [0..2, 2..4, 4..5]);

@@ -41,7 +41,7 @@ pub struct Parts {
     /// The total length of the parts.
     len: usize,
     /// Where control tokens are parsed: ascending ranges that are not empty and do not touch.
-    allowed: Vec<Range<usize>>,
+    pub(super) allowed: Vec<Range<usize>>,
     /// Whether a part may not be UTF-8.
     has_bytes: bool,
 }
@@ -149,6 +149,30 @@ impl Tokenizer {
         self.check_control(parts, &spans)?;
         sink.push_spanned(&spans.ids, spans.spans.into_iter());
         Ok(())
+    }
+
+    /// The tokens of two texts that are encoded as one, `context` and the `continuation` after it, and how many of them
+    /// belong to the context. One that reaches over the border belongs to the continuation; so do EOS and SEP.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_pair(
+        &self,
+        context: Text<'_>,
+        continuation: Text<'_>,
+        options: EncodeOptions,
+        scratch: &mut Scratch,
+    ) -> Result<(Vec<TokenId>, usize), EncodeError> {
+        let mut both = Parts::default();
+        both.push(context, false);
+        both.push(continuation, false);
+        let mut tokens = Spans::with_room_for(both.len);
+        self.encode_into(both.text()?, options, scratch, &mut tokens)?;
+        let border = context.as_bytes().len();
+        // A token without text at the border, such as the space before a word, belongs to what follows.
+        let num_before = tokens.spans.partition_point(|span| span.end <= border && span.start < border);
+        let has_bos = !options.continues && self.added_if(options.add_special)?.0.is_some();
+        Ok((tokens.ids, num_before.max(has_bos.into())))
     }
 
     /// Checks that each control token is inside a range that allows it.

@@ -167,6 +167,7 @@ impl WordPiece {
             }
 
             for word in 0..scratch.queue.len() {
+                sink.begin_word();
                 let (probe, at) = scratch.queue.get(word);
                 let len = probe.key.word_len();
                 let is_cached = if S::SPANS {
@@ -207,6 +208,7 @@ impl WordPiece {
             let start = end;
             let (first, len) = self.normalizer.character(text, start);
             end += len;
+            sink.begin_word();
             match first.class() {
                 Class::Space | Class::Dropped => {}
                 Class::Token => sink.push(first.payload() as TokenId, offset + start..offset + end),

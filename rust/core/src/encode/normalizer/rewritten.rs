@@ -182,6 +182,12 @@ pub(crate) struct Traced<'a, S> {
 
 impl<S: Sink> Sink for Traced<'_, S> {
     const SPANS: bool = S::SPANS;
+    const WORDS: bool = S::WORDS;
+
+    #[inline(always)]
+    fn begin_word(&mut self) {
+        self.sink.begin_word();
+    }
 
     #[inline(always)]
     fn push(&mut self, id: TokenId, span: Range<usize>) {

@@ -66,6 +66,18 @@ impl Spans {
             }
         }
     }
+
+    /// Converts byte ranges of `text` to ranges of UTF-16 code units, otherwise as [`Spans::count_characters`].
+    pub fn count_utf16(&mut self, text: &[u8]) {
+        self.count_characters(text);
+        // The numbers of the characters that have two units.
+        let firsts = text.iter().filter(|&byte| byte & 0xC0 != 0x80).enumerate();
+        let pairs: Vec<usize> = firsts.filter(|&(_, &byte)| byte >= 0xF0).map(|(number, _)| number).collect();
+        if !pairs.is_empty() {
+            let units = |place: usize| place + pairs.partition_point(|&number| number < place);
+            self.spans.iter_mut().for_each(|span| *span = units(span.start)..units(span.end));
+        }
+    }
 }
 
 /// A place in a text, and the number of characters that start before it.

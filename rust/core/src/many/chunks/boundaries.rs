@@ -3,6 +3,10 @@
 //! Sentences, words and characters (extended grapheme clusters) follow Unicode Standard Annex #29, as implemented by
 //! the crate `unicode-segmentation`. A cut goes after the whitespace between two units, so the next unit starts with
 //! its first character. A search looks only at a window of the text, so it takes O(window).
+//!
+//! Markdown and Python depend on the whole text: a [`Structure`] has their boundaries.
+
+use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -11,6 +15,12 @@ use crate::text::unicode::utf8::floor;
 /// The kinds of boundaries, coarsest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Boundary {
+    /// At places that the caller has found: the list of this number.
+    Listed(usize),
+    /// Before a heading of Markdown. No chunk ends inside a fenced block that fits.
+    Markdown,
+    /// Before a top-level block of Python. No chunk ends inside a string or brackets that fit.
+    Python,
     /// After a blank line.
     Paragraph,
     /// After a newline.
@@ -23,6 +33,15 @@ pub enum Boundary {
     Character,
 }
 
+/// What reading a whole text finds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Structure {
+    /// The places before headings or blocks, ascending.
+    pub boundaries: Vec<usize>,
+    /// What should not be cut, in any order; ranges may contain others.
+    pub wholes: Vec<Range<usize>>,
+}
+
 /// How far text around a window can affect its boundaries, in bytes.
 const AROUND: usize = 256;
 /// The longest stretch to search for a word, and the first one for a character, in bytes.
@@ -30,7 +49,9 @@ const LOCAL: usize = 1024;
 
 impl Boundary {
     /// All kinds with their names, coarsest first.
-    pub const ALL: [(&'static str, Self); 5] = [
+    pub const ALL: [(&'static str, Self); 7] = [
+        ("markdown", Self::Markdown),
+        ("python", Self::Python),
         ("paragraph", Self::Paragraph),
         ("line", Self::Line),
         ("sentence", Self::Sentence),
@@ -38,7 +59,7 @@ impl Boundary {
         ("character", Self::Character),
     ];
 
-    /// The last boundary after `low` and not after `high`; both are code point boundaries of `text`.
+    /// The last boundary of a kind that needs only the text around it: after `low` and not after `high`; both are code point boundaries of `text`.
     pub(super) fn last(self, text: &str, low: usize, high: usize) -> Option<usize> {
         if self <= Self::Line {
             return newlines(text, low, high).rev().find(|&at| self == Self::Line || is_paragraph(text, at));

@@ -9,6 +9,7 @@
 //!
 //! O(n) for n kept bytes, times the characters of about two tokens, if a text has a settled place every so often.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{BudgetError, Measure, Segmentable};
@@ -17,6 +18,7 @@ use crate::encode::sink::{Count, Spans};
 use crate::error::EncodeError;
 use crate::many::stream::encoder::StreamEncoder;
 use crate::text::unicode::utf8;
+use crate::token::TokenId;
 use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
 use crate::work::interrupt;
 
@@ -65,6 +67,34 @@ impl Tokenizer {
         Ok(len..len)
     }
 
+    /// Appends the tokens of what [`Tokenizer::truncate`] leaves of a text. A text that is read as a whole anyway is
+    /// encoded first: most fit. The budget must hold the added tokens.
+    pub(crate) fn encode_truncated(
+        &self,
+        text: Text<'_>,
+        (max_tokens, side): (usize, Truncation),
+        options: EncodeOptions,
+        scratch: &mut Scratch,
+        ids: &mut Vec<TokenId>,
+    ) -> Result<(), EncodeError> {
+        let (bytes, before) = (text.as_bytes(), ids.len());
+        if Ends::lens(bytes.len(), max_tokens).next() == Some(bytes.len()) {
+            self.encode_into(text, options, scratch, ids)?;
+            if ids.len() - before <= max_tokens {
+                return Ok(());
+            }
+            ids.truncate(before);
+        }
+        let text = Segmentable::of_bytes(bytes);
+        let removed = match self.truncate(&text, max_tokens, side, options, scratch) {
+            Ok(removed) => removed,
+            Err(BudgetError::Encode(error)) => return Err(error),
+            Err(_) => 0..bytes.len(),
+        };
+        let kept = [&bytes[..removed.start], &bytes[removed.end..]].concat();
+        self.encode_into(Text::Bytes(&kept), options, scratch, ids)
+    }
+
     /// As [`Tokenizer::truncate`], given only the ends of a text: how much of the head is kept, and where the rest
     /// starts in the tail. `None` if that cannot be known without more of the text.
     ///
@@ -82,7 +112,7 @@ impl Tokenizer {
         let (mut start, end) = (0, tail.bytes.len());
         let mut room = 0;
         if side != Truncation::Left {
-            let mut measure = Measure::new(self, head, max_tokens, 0, options, scratch)?;
+            let mut measure = Measure::new(self, head, (max_tokens, 0), b"", options, scratch)?;
             room = max_tokens - measure.num_added;
             if *is_whole && measure.spans.len() <= room {
                 return Ok(Some((end, end)));
@@ -97,7 +127,7 @@ impl Tokenizer {
         if side == Truncation::Right {
             return Ok(Some((start, end)));
         }
-        let mut measure = Measure::new(self, tail, max_tokens, 0, options, scratch)?;
+        let mut measure = Measure::new(self, tail, (max_tokens, 0), b"", options, scratch)?;
         if side == Truncation::Left {
             room = max_tokens - measure.num_added;
             if *is_whole && measure.spans.len() <= room {
@@ -113,7 +143,7 @@ impl Tokenizer {
 }
 
 /// The ends of a text that is cut.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Ends<'a> {
     /// How the text starts.
     pub head: Segmentable<'a>,
@@ -133,11 +163,12 @@ impl Ends<'_> {
     }
 }
 
-impl<'a> Segmentable<'a> {
+impl Segmentable<'_> {
     /// The text from one place to another, or from the starts of the code points there.
-    fn slice(&self, start: usize, end: usize) -> Self {
-        let [start, end] = [start, end].map(|at| utf8::floor(self.bytes, at));
-        Self { bytes: &self.bytes[start..end], segmented: &self.segmented[start..end], ..*self }
+    fn slice(&self, start: usize, end: usize) -> Segmentable<'_> {
+        let [start, end] = [start, end].map(|at| utf8::floor(self.segmented.as_bytes(), at));
+        let segmented = Cow::Borrowed(&self.segmented[start..end]);
+        Segmentable { bytes: &self.bytes[start..end], is_utf8: self.is_utf8, segmented }
     }
 }
 
@@ -186,7 +217,7 @@ impl Measure<'_, '_> {
         for _ in 0..CODE_POINTS_BEYOND {
             from = if from > beyond { self.previous(from) } else { from };
         }
-        self.search(from, len, |measure, at| Ok(measure.count_joined(before, at)? <= max_tokens))
+        self.search(from, len, |measure, at| Ok(measure.count_joined(before.bytes, at..len)? <= max_tokens))
     }
 
     /// The first place from `from` to `to` that fits; `to` always fits.
@@ -213,18 +244,5 @@ impl Measure<'_, '_> {
             }
             *(if fits(self, middle)? { &mut fitting } else { &mut from }) = middle;
         }
-    }
-
-    /// The number of tokens of `before` and `text[at..]` joined.
-    fn count_joined(&mut self, before: &Segmentable<'_>, at: usize) -> Result<usize, EncodeError> {
-        if before.bytes.is_empty() {
-            return self.count(at..self.len());
-        }
-        let joined = [before.bytes, &self.text.bytes[at..]].concat();
-        let text = match std::str::from_utf8(&joined) {
-            Ok(text) if self.text.is_utf8 && before.is_utf8 => Text::Str(text),
-            _ => Text::Bytes(&joined),
-        };
-        self.count_text(text, self.options)
     }
 }

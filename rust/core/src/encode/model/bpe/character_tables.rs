@@ -103,6 +103,7 @@ impl CharacterTables {
         let mut pass = Pass { characters: self, vocabulary, merger };
         if S::SPANS {
             return splitter.split_words(bytes, ends, learned, |start, end| {
+                sink.begin_word();
                 self.split_piece(bytes, start..end, |from, to| pass.encode(&bytes[from..to], from, sink));
             });
         }

@@ -125,6 +125,7 @@ impl HybridDna {
                     }
                 }
             };
+            sink.begin_word();
             if *in_dna {
                 push_kmers(vocabulary, &rest[..len], start, oov, sink);
             } else if len > 0 {
@@ -134,6 +135,7 @@ impl HybridDna {
             if found.is_none() {
                 return at;
             }
+            sink.begin_word();
             sink.push(id, start + len..start + len + tag.len());
             at += tag.len();
             *in_dna = !*in_dna;

@@ -28,7 +28,10 @@ pub(super) fn encode<S: Sink>(
     let (text, sink) = (&text.text[..], &mut Traced { sink, text });
     let mut pass = Pass { tables, text, merger, new_pieces, segment_ids };
     if S::SPANS {
-        return splitter.split(text, learned, |start, end| pass.encode_new(start..end, cache, sink));
+        return splitter.split(text, learned, |start, end| {
+            sink.begin_word();
+            pass.encode_new(start..end, cache, sink);
+        });
     }
     queue.start(0);
     if splitter.has_sentences() && tables.whole_tokens.is_none() && is_mostly_ascii(text) {

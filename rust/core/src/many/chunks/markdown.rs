@@ -1,0 +1,72 @@
+//! Reads Markdown for the places before headings, and for fenced blocks.
+//!
+//! Only lines outside lists and quotations are read: a heading or fence is indented by at most three spaces. A heading
+//! is a line of `#`, or a paragraph with a line of `=` or `-` under it. Source: CommonMark 0.31, sections 4.2, 4.3 and
+//! 4.5. O(n).
+
+use super::boundaries::Structure;
+
+/// A fence that is open: its character, how many of them it has, and where its line starts.
+type Fence = (u8, usize, usize);
+
+pub(super) fn read(text: &[u8]) -> Structure {
+    let mut found = Structure::default();
+    let (mut start, mut fence) = (0, None::<Fence>);
+    // Where the paragraph starts that this line may continue, and whether it may continue a list or a quotation.
+    let (mut paragraph, mut in_container) = (None, false);
+    for line in text.split_inclusive(|&byte| byte == b'\n') {
+        let end = start + line.len();
+        let bare = line.trim_ascii_end();
+        let indent = bare.iter().take_while(|&&byte| byte == b' ').count();
+        let first = bare.get(indent).copied().filter(|&byte| indent <= 3 && byte != b'\t');
+        let len = bare[indent..].iter().take_while(|&&byte| Some(byte) == first).count();
+        let rest = &bare[indent + len..];
+        let ends_mark = matches!(rest.first(), None | Some(b' ' | b'\t'));
+
+        match (fence, first) {
+            (Some((mark, least, from)), _) => {
+                if first == Some(mark) && len >= least && rest.is_empty() {
+                    found.wholes.push(from..end);
+                    fence = None;
+                }
+            }
+            (None, Some(mark @ (b'`' | b'~'))) if len >= 3 && (mark == b'~' || !rest.contains(&b'`')) => {
+                (fence, paragraph) = (Some((mark, len, start)), None);
+            }
+            (None, Some(b'#')) if len <= 6 && ends_mark => {
+                found.boundaries.push(start);
+                paragraph = None;
+            }
+            (None, Some(b'=' | b'-')) if rest.is_empty() && paragraph.is_some() => {
+                found.boundaries.extend(paragraph.take());
+            }
+            (None, None) if bare.is_empty() => (paragraph, in_container) = (None, false),
+            (None, Some(_)) if is_rule(bare) => paragraph = None,
+            (None, Some(_)) if starts_container(&bare[indent..]) => (paragraph, in_container) = (None, true),
+            (None, Some(_)) if !in_container => paragraph = paragraph.or(Some(start)),
+            _ => {}
+        }
+        start = end;
+    }
+    // A fence that nothing closes goes on to the end.
+    found.wholes.extend(fence.map(|(_, _, from)| from..start));
+    found
+}
+
+/// Whether a line is a thematic break.
+fn is_rule(line: &[u8]) -> bool {
+    let marks = line.iter().filter(|byte| !matches!(byte, b' ' | b'\t'));
+    let first = marks.clone().next();
+    matches!(first, Some(b'*' | b'-' | b'_')) && marks.clone().all(|byte| Some(byte) == first) && marks.count() > 2
+}
+
+/// Whether a line starts a quotation or an item of a list.
+fn starts_container(line: &[u8]) -> bool {
+    let num_digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match line[num_digits..] {
+        [b'>', ..] => num_digits == 0,
+        [b'-' | b'+' | b'*'] | [b'-' | b'+' | b'*', b' ' | b'\t', ..] => num_digits == 0,
+        [b'.' | b')'] | [b'.' | b')', b' ' | b'\t', ..] => (1..10).contains(&num_digits),
+        _ => false,
+    }
+}
