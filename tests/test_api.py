@@ -522,7 +522,7 @@ def test_fingerprint(name: str, fingerprint: str) -> None:
     assert tok.fingerprint == fingerprint == pickle.loads(pickle.dumps(tok)).fingerprint
     path = Path(ggtok.__file__).parent / "vocabularies" / f"{name}.gguf"
     assert Tokenizer.from_gguf(path, overrides={"general.name": "other"}).fingerprint == fingerprint
-    other = Tokenizer.from_gguf(path, overrides={"tokenizer.ggml.add_bos_token": not tok.vocab.add_bos})
+    other = Tokenizer.from_gguf(path, overrides={"tokenizer.ggml.eos_token_id": 5})
     assert other.fingerprint != fingerprint
 
 

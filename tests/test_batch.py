@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import gc
 import pickle
+import re
 from typing import Any
 
 import ggtok
@@ -390,7 +391,7 @@ def test_padding_refuses() -> None:
 def test_batches_are_their_texts(kind: str, data: st.DataObject) -> None:
     vocab, tokenizer = strategies.drawn(kind, data)
     rows = data.draw(st.lists(st.none() | strategies.texts(vocab), max_size=6))
-    options = {"add_special": data.draw(st.booleans()), "parse_special": data.draw(st.booleans())}
+    options: Any = {"add_special": data.draw(st.booleans()), "parse_special": data.draw(st.booleans())}
     expected = [None if text is None else tokenizer.encode(text, **options) for text in rows]
     full = [ids or [] for ids in expected]
 
@@ -485,9 +486,8 @@ def test_rows_are_those_of_truncated_texts(kind: str, data: st.DataObject) -> No
     try:
         expected = [tok.encode(tok.truncate(text, max_tokens, side=side, **flags), **flags) for text in [*texts, b""]]
     except GgtokError as error:
-        with pytest.raises(GgtokError) as raised:
+        with pytest.raises(GgtokError, match=re.escape(str(error))):
             tok.encode_batch(texts, max_tokens=max_tokens, side=side, **flags)
-        assert str(raised.value) == str(error)
         return
     assert all(len(row) <= max_tokens for row in expected)
     batch = tok.encode_batch(texts, max_tokens=max_tokens, side=side, **flags)
