@@ -70,3 +70,31 @@ fn starts_container(line: &[u8]) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[test]
+    fn headings_and_fences_are_found() {
+        let cases: [(&str, &[usize], &[(usize, usize)]); 12] = [
+            ("a\n# b\n#c\n####### d\n   ## e\n    # f\n", &[2, 20], &[]),
+            ("\na\nb\n===\nc\n---\n\n---\n", &[1, 9], &[]),
+            ("- a\n---\n> b\nc\n---\n1. d\n---\n\ne\n-\n", &[28], &[]),
+            ("***\na\n---\n# b\n---\n", &[4, 10], &[]),
+            ("a\n    b\n=\n", &[0], &[]),
+            ("x\n```\n# a\n``\n````\n# b\n", &[19], &[(2, 19)]),
+            ("~~~~ ` ~\n~~~\n```\n~~~~  \n", &[], &[(0, 24)]),
+            ("``` a`\n# b\n", &[7], &[]),
+            ("   ```\n    ```\n  ```\n", &[], &[(0, 21)]),
+            ("a\n```\n# b", &[], &[(2, 9)]),
+            ("a\r\n===\r\n```\r\n```\r\n", &[0], &[(8, 18)]),
+            ("", &[], &[]),
+        ];
+        for (text, boundaries, fences) in cases {
+            let found = read(text.as_bytes());
+            let wholes: Vec<_> = found.wholes.iter().map(|whole| (whole.start, whole.end)).collect();
+            assert_eq!((&found.boundaries[..], &wholes[..]), (boundaries, fences), "{text:?}");
+        }
+    }
+}

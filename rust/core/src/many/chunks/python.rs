@@ -95,3 +95,37 @@ fn string_end(text: &[u8], start: usize) -> usize {
 fn newline_len(text: &[u8]) -> usize {
     usize::from(text.starts_with(b"\n")) + 2 * usize::from(text.starts_with(b"\r\n"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[test]
+    fn blocks_are_found_with_what_belongs_to_them() {
+        let cases: [(&str, &[usize]); 7] = [
+            ("a = 1\nb = 2\ndef f():\n    c\nd = 3\n", &[12, 27]),
+            ("if a:\n    b\nelse:\n    c\nelsewhere\n", &[24]),
+            ("a\n# b\n\n@c\n# d\nasync def e(): f\n", &[2]),
+            ("def f():\n    a\n    # b\n# c\ng = (\n1)\n", &[0, 23]),
+            ("a = '''\ndef f():\n'''\nclass B: pass\n", &[21]),
+            ("a = (\ndef f():\n)\ndefinite = 1\n", &[]),
+            ("a = '\ndef f(): \"\n# '''\ndef g(): pass", &[6, 23]),
+        ];
+        for (text, boundaries) in cases {
+            assert_eq!(read(text.as_bytes()).boundaries, boundaries, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn wholes_are_lines() {
+        let text = "a = [\n(1,\n2), '''\n''']\nb = \\\n1\n@c\ndef d(e,\nf): '\\\n'\n";
+        let mut lines: Vec<_> = read(text.as_bytes()).wholes.iter().map(|whole| &text[whole.clone()]).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let nested = ["(1,\n2), '''\n''']\n", "2), '''\n''']\n", "def d(e,\nf): '\\\n'\n", "f): '\\\n'\n"];
+        let whole = ["a = [\n(1,\n2), '''\n''']\n", "b = \\\n1\n", "@c\ndef d(e,\nf): '\\\n'\n"];
+        for expected in nested.into_iter().chain(whole) {
+            assert!(lines.contains(&expected), "{expected:?} of {lines:?}");
+        }
+    }
+}
