@@ -102,17 +102,19 @@ mod tests {
 
     #[test]
     fn blocks_are_found_with_what_belongs_to_them() {
-        let cases: [(&str, &[usize]); 7] = [
-            ("a = 1\nb = 2\ndef f():\n    c\nd = 3\n", &[12, 27]),
-            ("if a:\n    b\nelse:\n    c\nelsewhere\n", &[24]),
-            ("a\n# b\n\n@c\n# d\nasync def e(): f\n", &[2]),
-            ("def f():\n    a\n    # b\n# c\ng = (\n1)\n", &[0, 23]),
-            ("a = '''\ndef f():\n'''\nclass B: pass\n", &[21]),
+        let cases: [(&str, &[&str]); 7] = [
+            ("a = 1\nb = 2\ndef f():\n    c\nd = 3\n", &["def f():", "d = 3"]),
+            ("if a:\n    b\nelse:\n    c\nelsewhere\n", &["elsewhere"]),
+            ("a\n# b\n\n@c\n# d\nasync def e(): f\n", &["# b"]),
+            ("def f():\n    a\n    # b\n# c\ng = (\n1)\n", &["def f():", "# c"]),
+            ("a = '''\ndef f():\n'''\nclass B: pass\n", &["class B: pass"]),
             ("a = (\ndef f():\n)\ndefinite = 1\n", &[]),
-            ("a = '\ndef f(): \"\n# '''\ndef g(): pass", &[6, 23]),
+            ("a = '\ndef f(): \"\n# '''\ndef g(): pass", &["def f(): \"", "# '''"]),
         ];
-        for (text, boundaries) in cases {
-            assert_eq!(read(text.as_bytes()).boundaries, boundaries, "{text:?}");
+        for (text, blocks) in cases {
+            let found = read(text.as_bytes()).boundaries;
+            let lines: Vec<_> = found.iter().map(|&at| text[at..].lines().next().unwrap_or("")).collect();
+            assert_eq!(lines, blocks, "{text:?}");
         }
     }
 
