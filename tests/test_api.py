@@ -507,25 +507,6 @@ def test_immutable(small: Tokenizer) -> None:
             setattr(thing, name, 1)
 
 
-@pytest.mark.parametrize(
-    ("name", "fingerprint"),
-    [
-        ("bpe", "bd097245736723840d0a56ba51afa156"),
-        ("spm", "4f84adeb9a5d23f23da4e8dae6cc18d4"),
-        ("unigram", "9d7ab9f981f342bd326bdabc5bc74bad"),
-        ("wordpiece", "16c667d098c5ecc357e13d025c24c11e"),
-    ],
-)
-def test_fingerprint(name: str, fingerprint: str) -> None:
-    """As in the manifests of earlier versions, in every process, and other for other ids."""
-    tok = Tokenizer.builtin(name)
-    assert tok.fingerprint == fingerprint == pickle.loads(pickle.dumps(tok)).fingerprint
-    path = Path(ggtok.__file__).parent / "vocabularies" / f"{name}.gguf"
-    assert Tokenizer.from_gguf(path, overrides={"general.name": "other"}).fingerprint == fingerprint
-    other = Tokenizer.from_gguf(path, overrides={"tokenizer.ggml.eos_token_id": 5})
-    assert other.fingerprint != fingerprint
-
-
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_pickle(builtin: Tokenizer, protocol: int) -> None:
     again = pickle.loads(pickle.dumps(builtin, protocol))
