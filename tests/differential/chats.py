@@ -103,11 +103,23 @@ def lone_surrogate(case: Case, ours: Ours) -> bool:
     return cause(case) == THEY_REFUSE and "invalid string: surrogate U+" in case.theirs["error"]
 
 
+MINUS_ZERO = re.compile(r"(?<![\w.])-0(?![\w.])")
+
+
+def minus_zero(case: Case, ours: Ours) -> bool:
+    """Whether the answers are the same with zeros in place of `-0`."""
+    body = json.loads(MINUS_ZERO.sub("0", json.dumps(case.body)))
+    return not cause(
+        Case(case.template, case.index, body, case.now, case.theirs, ours.ask(case.template, body, case.now))
+    )
+
+
 DEVIATIONS = (
     Deviation(2, "the server drops `documents` of a request, ours gives them to the template", without_documents),
     Deviation(3, "the server refuses what it cannot make a grammar or a parser of, ours makes none", without_grammar),
     Deviation(4, "the server's process ends or hangs", lambda case, ours: cause(case) == THEY_DIED),
     Deviation(7, "half a pair of surrogates is no JSON; in Python it is a text of three bytes", lone_surrogate),
+    Deviation(11, "`-0` in JSON is a floating-point number, and 0 to the server", minus_zero),
 )
 """Every difference on purpose, as docs/chat.md numbers them. `explains` sees a case whose answers differ."""
 

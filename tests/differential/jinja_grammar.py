@@ -12,7 +12,7 @@ MODES = {"single": 40, "program": 28, "space": 7, "real": 13, "broken": 12}
 STRINGS = [
     "", " ", "a", "b", "x", "abc", "Hello World", "  pad\t", "é", "日本語", "😀 x", "ÀÉß",
     "line\nbreak\n", "\n", "a\n\n b", "<|im_end|>", "a,b,,c", "it's", 'a "q"', "back\\slash", "{{ x }}",
-    "12", "-7", "3.5", "0x1f", "077", "+5", " 42abc", "nan", "-inf", "1e5",
+    "12", "-7", "3.5", "1f", "077", "+5", " 42abc", "nan", "-inf", "1e5",
     "99999999999", "user", "assistant", "role", "content", "TRUE", "tab\tx",
     "cr\r\nlf", "\x01\x7f", "nul\x00x", "xxabxx", "upper lower", "number", "a{}b{}", "{}", "word  two three", "é日",
     "\xa0nbsp\u2028", "items", "-",

@@ -4,7 +4,6 @@
 //! Objects keep the order in which keys were added.
 
 mod dump;
-mod float;
 mod parse;
 
 use crate::error::Error;
@@ -12,6 +11,11 @@ use crate::text::Text;
 
 /// The deepest nesting of arrays and objects. Deeper JSON is refused, so that whatever walks it can do so recursively.
 pub(crate) const MOST_DEEP: usize = 500;
+
+/// That JSON nests more than [`MOST_DEEP`] levels.
+fn too_deep() -> Error {
+    Error::Limit { problem: format!("JSON is nested more than {MOST_DEEP} levels deep") }
+}
 
 /// A value of JSON. Strings are bytes.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -103,7 +107,7 @@ impl Json {
                 return Ok(());
             }
         }
-        Err(Error::Limit { problem: format!("JSON is nested more than {MOST_DEEP} levels deep") })
+        Err(too_deep())
     }
 
     /// The arrays and objects in it.

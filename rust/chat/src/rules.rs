@@ -17,18 +17,8 @@ mod thinking;
 mod tools;
 mod warnings;
 
-use crate::error::Error;
-
 pub use caps::Caps;
 pub use chat::{CHATML, ChatTemplate, Closing, Options, Rendered};
 pub use message::MediaPlace;
 pub use request::Request;
 pub use warnings::Warning;
-
-/// Says which field an error is about that does not know it.
-fn named<T>(result: Result<T, Error>, name: impl FnOnce() -> String) -> Result<T, Error> {
-    result.map_err(|error| match error {
-        Error::Request { field, problem } if field.is_empty() => Error::Request { field: name(), problem },
-        other => other,
-    })
-}

@@ -262,6 +262,11 @@ impl Text {
         self.rest.iter().all(|run| run.1.plain() == first).then_some(first)
     }
 
+    /// The origin of what is read from this text: that of its first caller's byte, or else the template.
+    pub(crate) fn main_origin(&self) -> Origin {
+        self.runs().map(|run| run.1).find(|origin| origin.is_caller()).unwrap_or(Origin::TEMPLATE)
+    }
+
     /// Gives every byte a new origin.
     pub fn with_origin(mut self, origin: Origin) -> Self {
         self.first = origin.plain();
@@ -317,6 +322,32 @@ impl Text {
         for (run, origin) in other.raw_runs(range.start, range.end) {
             self.push_run(&other.bytes[run], origin.plain());
         }
+    }
+
+    /// Appends what stands between quotes in JSON for the bytes of another text, to the last part.
+    pub(crate) fn extend_escaped(&mut self, other: &Self) {
+        let mut copied = 0;
+        for (at, &byte) in other.bytes.iter().enumerate() {
+            let code;
+            let escape = match byte {
+                b'"' => "\\\"",
+                b'\\' => "\\\\",
+                b'\n' => "\\n",
+                b'\r' => "\\r",
+                b'\t' => "\\t",
+                0x08 => "\\b",
+                0x0C => "\\f",
+                0..0x20 => {
+                    code = format!("\\u{byte:04x}");
+                    &code
+                }
+                _ => continue,
+            };
+            self.extend_with_range(other, copied..at);
+            self.extend(escape.as_bytes(), other.origin_at(at));
+            copied = at + 1;
+        }
+        self.extend_with_range(other, copied..other.len());
     }
 
     fn append_runs(&mut self, other: &Self, start: fn(Origin) -> Origin) {

@@ -140,12 +140,12 @@ fn to_object(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 }
 
 fn strftime_now(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
-    let format = args.text(0)?.as_bytes();
-    let format = format.split(|&byte| byte == 0).next().unwrap_or_default();
+    let format = args.text(0)?.to_string();
     run.charge_steps(format.len())?;
-    match strftime::strftime(format, run.now) {
+    run.charge_bytes(format.len().saturating_mul(4))?;
+    match strftime::strftime(format.split('\0').next().unwrap_or_default(), run.now) {
         Some(text) => Ok(Value::string(Text::template(text))),
-        None => failed("the time in this format is empty or too long"),
+        None => failed("the time in this format is empty or too long, or the format is unknown"),
     }
 }
 

@@ -11,7 +11,6 @@ use super::failure::{Outcome, failed};
 use super::numbers;
 use super::on_arrays::places;
 use super::on_scalars::default;
-use super::operators::number_origin;
 use super::to_json::tojson;
 use super::value::Run;
 use super::value::{Args, Native, Value};
@@ -198,7 +197,7 @@ fn int(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let text = args.text(0)?;
     run.charge_steps(text.len() / 4)?;
     match (numbers::parse_int(text.as_bytes(), base.unsigned_abs()), instead) {
-        (Some(value), _) => Ok(Value::Int(value.into(), number_origin(text))),
+        (Some(value), _) => Ok(Value::Int(value.into(), text.main_origin())),
         (None, Value::Undefined(_)) => Ok(Value::int(0)),
         (None, instead) => Ok(Value::Int(instead.as_int()?, instead.number_origin())),
     }
@@ -210,7 +209,7 @@ fn float(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     run.charge_steps(text.len())?;
     run.charge_bytes(text.len().saturating_mul(3))?;
     match (numbers::parse_float(text.as_bytes()), args.named("default", 1)) {
-        (Some(value), _) => Ok(Value::float_of(value, number_origin(text))),
+        (Some(value), _) => Ok(Value::float_of(value, text.main_origin())),
         (None, Value::Undefined(_)) => Ok(Value::float(0.0)),
         (None, instead) => Ok(Value::float_of(instead.as_float()?, instead.number_origin())),
     }

@@ -11,7 +11,7 @@ use super::failure::{Outcome, failed};
 use super::value::Run;
 use super::value::{Value, check_depth, float_to_int};
 use super::value::{charge_items, charge_string, charge_text};
-use crate::text::{Origin, Text};
+use crate::text::Text;
 
 /// An operator between two values. `and` and `or` are not among them: they may not need their second one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -260,11 +260,6 @@ pub(crate) fn compare(run: &mut Run<'_>, a: &Value, b: &Value, comparison: Compa
         },
         _ => Ok(false),
     }
-}
-
-/// The origin of a number that was read from a text: its first caller's, if it has one.
-pub(crate) fn number_origin(text: &Text) -> Origin {
-    text.runs().map(|run| run.1).find(|origin| origin.is_caller()).unwrap_or(Origin::TEMPLATE)
 }
 
 #[cfg(test)]

@@ -135,30 +135,10 @@ impl Writer<'_, '_> {
 /// Writes a string in quotes.
 pub(crate) fn write_string(run: &mut Run<'_>, out: &mut Text, text: &Text) -> Outcome<()> {
     charge_text(run, text)?;
+    let is_escaped = |byte: &&u8| **byte < 0x20 || matches!(**byte, b'"' | b'\\');
+    run.charge_bytes(16 * text.as_bytes().iter().filter(is_escaped).count())?;
     out.extend(b"\"", Origin::TEMPLATE);
-    let mut copied = 0;
-    for (at, &byte) in text.as_bytes().iter().enumerate() {
-        let code;
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0x08 => "\\b",
-            0x0C => "\\f",
-            0..0x20 => {
-                code = format!("\\u{byte:04x}");
-                &code
-            }
-            _ => continue,
-        };
-        run.charge_bytes(16)?;
-        out.extend_with_range(text, copied..at);
-        out.extend(escape.as_bytes(), text.origin_at(at));
-        copied = at + 1;
-    }
-    out.extend_with_range(text, copied..text.len());
+    out.extend_escaped(text);
     out.extend(b"\"", Origin::TEMPLATE);
     Ok(())
 }

@@ -383,7 +383,7 @@ fn extra(settings: &Settings, template: &Template, now: &Now) -> Object {
     let given = &settings.variables;
     let dates = [("datetime", "%b %d %Y"), ("date_string", "%d %b %Y")];
     for (name, format) in dates.into_iter().filter(|(name, _)| template.reads(name) && given.get(name).is_none()) {
-        let date = strftime(format.as_bytes(), now).unwrap_or_default();
+        let date = strftime(format, now).unwrap_or_default();
         extra.push(name.into(), Text::template(date).into());
     }
     // Their names differ, so that they need not be looked for.

@@ -258,7 +258,7 @@ fn tool_call(call: &Json, field: &str) -> Result<ToolCall, Error> {
     let name = text(of_function("name")?, || format!("{field}.function.name"))?.clone();
     let arguments = match of_function("arguments")? {
         Json::String(text) => text.clone(),
-        other => super::named(other.dump(name.first_origin()), || format!("{field}.function.arguments"))?,
+        other => other.dump(name.first_origin()),
     };
     let id = match call.get("id") {
         Some(id) => text(id, || format!("{field}.id"))?.clone(),

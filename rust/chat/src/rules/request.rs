@@ -111,18 +111,13 @@ impl Settings {
         }
         check_log_probabilities(body)?;
 
-        let mut variables = Object::default();
-        for (name, value) in
-            body.get("chat_template_kwargs").and_then(Json::as_object).into_iter().flat_map(Object::iter)
-        {
-            let field = || format!("chat_template_kwargs.{}", String::from_utf8_lossy(name.as_bytes()));
-            variables.push(name.clone(), super::named(value.round_trip(), field)?);
-        }
+        let given = body.get("chat_template_kwargs").and_then(Json::as_object);
+        let mut variables = given.cloned().unwrap_or_default();
         let enable_thinking = enable_thinking(body, &mut variables)?;
         if let Some(documents) = body.get("documents").filter(|documents| !documents.is_null())
             && variables.get("documents").is_none()
         {
-            variables.set("documents", documents.round_trip()?);
+            variables.set("documents", documents.clone());
         }
 
         let reasoning_format = body.get("reasoning_format").map(|format| format.as_text().map(|it| it.as_bytes()));
@@ -188,8 +183,7 @@ fn answer_format(body: &Json) -> Result<Option<Json>, Error> {
         Some(Json::Object(object)) if object.is_empty() => {
             Some(Json::Object([("type", "object")].into_iter().collect()))
         }
-        Some(schema) => Some(super::named(schema.round_trip(), || "json_schema".to_owned())?),
-        None => None,
+        schema => schema.cloned(),
     })
 }
 
@@ -230,8 +224,7 @@ fn enable_thinking(body: &Json, variables: &mut Object) -> Result<Option<bool>, 
             variables.remove("reasoning_effort");
         }
         Some(Json::String(effort)) if !effort.is_empty() => {
-            let effort = super::named(Json::from(effort.clone()).round_trip(), || "reasoning_effort".to_owned())?;
-            variables.set("reasoning_effort", effort);
+            variables.set("reasoning_effort", effort.clone());
         }
         _ => {}
     }

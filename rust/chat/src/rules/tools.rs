@@ -38,10 +38,7 @@ fn read_tool(tool: &Json, field: &str) -> Result<Json, Error> {
         Some(Json::String(text)) => text.clone().into(),
         Some(other) => return Err(not_text(&field, "description", other)),
     };
-    let parameters = match function.get("parameters") {
-        None => Json::Object(Object::default()),
-        Some(parameters) => super::named(parameters.round_trip(), || format!("{field}.parameters"))?,
-    };
+    let parameters = function.get("parameters").cloned().unwrap_or_else(|| Object::default().into());
     let function: Object =
         [("name", Json::from(name)), ("description", description), ("parameters", parameters)].into_iter().collect();
     let tool: Object = [("type", Json::from("function")), ("function", function.into())].into_iter().collect();
