@@ -170,7 +170,7 @@ impl Rendering {
     #[getter]
     fn warnings(&self) -> Vec<WarningRow<'_>> {
         fn row(warning: &Warning) -> WarningRow<'_> {
-            (warning.code(), warning.subject(), warning.message(), warning.to_string())
+            (warning.code, warning.subject.as_deref(), warning.message, warning.to_string())
         }
         self.rendered.warnings.iter().map(row).collect()
     }

@@ -319,8 +319,8 @@ struct Marker {
 }
 
 fn warning(warning: &Warning) -> Seen {
-    let subject = warning.subject().map(str::to_owned);
-    Seen { code: warning.code(), message: warning.to_string(), subject, index: warning.message() }
+    let subject = warning.subject.clone();
+    Seen { code: warning.code, message: warning.to_string(), subject, index: warning.message }
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ pub(crate) struct Program {
     pub(crate) sorted: Vec<NameId>,
     /// String constants.
     pub(crate) strings: Vec<Vec<u8>>,
+    /// Macros, and the bodies of `{% call %}`.
     pub(crate) macros: Vec<Macro>,
-    pub(crate) calls: Vec<CallBlock>,
     /// The filters and tests that no value has: where each is, and what is said of it.
     pub(crate) unknown: Vec<(u32, String)>,
     /// Whether there is a `{% generation %}`.
@@ -68,11 +68,11 @@ pub(crate) enum Node {
     Object(Vec<(Expression, Expression)>),
     Member(Box<Expression>, Property),
     Call(Box<Expression>, Vec<Expression>),
-    Filter(Box<Expression>, Box<Filter>),
+    Filter(Box<Expression>, Filter),
     Test {
         operand: Box<Expression>,
         is_negated: bool,
-        test: Box<Filter>,
+        test: Filter,
     },
     Not(Box<Expression>),
     /// `-` or, if it is not negative, `+`.
@@ -80,8 +80,6 @@ pub(crate) enum Node {
         is_negative: bool,
         operand: Box<Expression>,
     },
-    And(Box<Expression>, Box<Expression>),
-    Or(Box<Expression>, Box<Expression>),
     Binary(BinaryOp, Box<Expression>, Box<Expression>),
     /// `value if condition else other`: condition, value and other.
     Ternary(Box<[Expression; 3]>),
@@ -109,14 +107,8 @@ pub(crate) enum Property {
     Invalid,
 }
 
-/// A filter or a test: its name and arguments, or what cannot be one.
-#[derive(Debug)]
-pub(crate) enum Filter {
-    /// Without parentheses.
-    Name(NameId),
-    Call(NameId, Vec<Expression>),
-    Invalid(&'static str),
-}
+/// A filter or a test: its name, and arguments if there are parentheses. Nothing for what has no name.
+pub(crate) type Filter = Option<(NameId, Option<Vec<Expression>>)>;
 
 /// A statement, or an expression that is written.
 #[derive(Debug)]
@@ -128,8 +120,10 @@ pub(crate) enum Statement {
     If(Vec<(Expression, Vec<Statement>)>, Vec<Statement>),
     For(Box<For>),
     Set(Box<Set>),
-    Macro(u32),
-    Call(u32),
+    /// The macro of this number.
+    Macro(usize),
+    /// `{% call(parameters) callee(arguments) %}`: the number of its body, the callee and the arguments.
+    Call(usize, NameId, Vec<Expression>),
     /// `{% filter %}`
     Filter(u32, Filter, Vec<Statement>),
     Break,
@@ -141,7 +135,8 @@ pub(crate) enum Statement {
 #[derive(Debug)]
 pub(crate) struct For {
     pub(crate) at: u32,
-    pub(crate) variable: LoopVariable,
+    /// A name, or a tuple of them. Anything else fails if there are items.
+    pub(crate) variable: Expression,
     pub(crate) items: Expression,
     /// The condition of `for x in items if condition`.
     pub(crate) condition: Option<Expression>,
@@ -150,58 +145,22 @@ pub(crate) struct For {
 }
 
 #[derive(Debug)]
-pub(crate) enum LoopVariable {
-    Name(NameId),
-    /// The names that an item is unpacked to. `None` is for what is not a name.
-    Tuple(Vec<Option<NameId>>),
-    Invalid,
-}
-
-#[derive(Debug)]
 pub(crate) struct Set {
     pub(crate) at: u32,
-    pub(crate) target: Target,
-    pub(crate) value: SetValue,
-}
-
-#[derive(Debug)]
-pub(crate) enum SetValue {
-    Expression(Expression),
-    /// What the body writes.
-    Body(Vec<Statement>),
-}
-
-#[derive(Debug)]
-pub(crate) enum Target {
-    Name(NameId),
-    Tuple(Vec<Option<NameId>>),
-    /// A member of an object.
-    Member(Expression, NameId),
-    Invalid(&'static str),
-}
-
-/// A parameter of a macro or of the body of a `{% call %}`.
-#[derive(Debug)]
-pub(crate) enum Parameter {
-    Name(NameId),
-    Default(NameId, Expression),
-    Invalid(&'static str),
-}
-
-#[derive(Debug)]
-pub(crate) struct Macro {
-    pub(crate) at: u32,
-    pub(crate) name: Option<NameId>,
-    pub(crate) parameters: Vec<Parameter>,
+    /// A name, a tuple of them, or a member of an object. Anything else fails.
+    pub(crate) target: Expression,
+    /// Without a value, what the body writes is it.
+    pub(crate) value: Option<Expression>,
     pub(crate) body: Vec<Statement>,
 }
 
-/// `{% call(parameters) callee(arguments) %}`
+/// A macro, or the body of a `{% call %}`.
 #[derive(Debug)]
-pub(crate) struct CallBlock {
+pub(crate) struct Macro {
     pub(crate) at: u32,
-    pub(crate) callee: NameId,
-    pub(crate) arguments: Vec<Expression>,
-    pub(crate) parameters: Vec<Parameter>,
+    /// That of a body is `caller`.
+    pub(crate) name: Option<NameId>,
+    /// Names, and keyword arguments with defaults. Anything else fails.
+    pub(crate) parameters: Vec<Expression>,
     pub(crate) body: Vec<Statement>,
 }

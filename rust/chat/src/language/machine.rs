@@ -23,7 +23,7 @@ use std::rc::Rc;
 
 use scopes::Scopes;
 
-use super::ast::{Expression, NameId, Program, Set, SetValue, Statement, Target};
+use super::ast::{Expression, NameId, Node, Program, Property, Set, Statement};
 use super::failure::{Failure, Outcome, failed};
 use super::value::Run;
 use super::value::{Code, Str, Value};
@@ -243,19 +243,19 @@ impl<'p> Machine<'p> {
             Statement::For(each) => self.at(each.at, |machine| machine.for_block(each)),
             Statement::Set(set) => self.at(set.at, |machine| machine.set(set)),
             Statement::Macro(number) => {
-                let definition = &self.program.macros[*number as usize];
+                let definition = &self.program.macros[*number];
                 self.at(definition.at, |machine| {
                     let Some(name) = definition.name else {
                         return failed("the name of a macro must be a name");
                     };
-                    let function = machine.function(name, Code::Macro(*number as usize), None);
+                    let function = machine.function(name, Code::Macro(*number, None), None);
                     machine.scopes.set(name, function);
                     Ok(())
                 })
             }
-            Statement::Call(number) => {
-                let at = self.program.calls[*number as usize].at;
-                let value = self.at(at, |machine| machine.call_block(*number as usize))?;
+            Statement::Call(number, callee, arguments) => {
+                let at = self.program.macros[*number].at;
+                let value = self.at(at, |machine| machine.call_block(*number, *callee, arguments))?;
                 self.write(&value)
             }
             Statement::Filter(at, filter, body) => {
@@ -287,13 +287,11 @@ impl<'p> Machine<'p> {
 
     fn set(&mut self, set: &'p Set) -> Outcome<()> {
         let value = match &set.value {
-            SetValue::Expression(expression) => self.evaluate(expression)?,
-            SetValue::Body(body) => self.captured(body)?,
+            Some(expression) => self.evaluate(expression)?,
+            None => self.captured(&set.body)?,
         };
-        match &set.target {
-            Target::Name(name) => self.scopes.set(*name, value),
-            Target::Tuple(names) => self.unpack(names, &value)?,
-            Target::Member(object, name) => {
+        match &set.target.node {
+            Node::Member(object, Property::Name(name)) => {
                 let target = self.evaluate(object)?;
                 let Value::Object(object) = &target else {
                     return failed("cannot assign to a member of what is not an object");
@@ -301,10 +299,31 @@ impl<'p> Machine<'p> {
                 self.run.charge_bytes(64)?;
                 self.run.change(&target, &value)?;
                 let key = Value::String(self.name(*name));
-                object.entries.borrow_mut().set(key, value)?;
+                object.entries.borrow_mut().set(key, value)
             }
-            Target::Invalid(problem) => return failed(*problem),
+            _ => self.assign(&set.target, &value),
         }
-        Ok(())
+    }
+
+    /// Sets a variable, or several to the items of an array.
+    fn assign(&mut self, target: &Expression, value: &Value) -> Outcome<()> {
+        match (&target.node, value) {
+            (Node::Name(name), _) => {
+                self.scopes.set(*name, value.clone());
+                Ok(())
+            }
+            (Node::Tuple(targets), Value::Array(array)) => {
+                let (names, items) = (targets.len(), array.items.borrow().len());
+                if names != items {
+                    return failed(format!("too {} items to unpack", if names > items { "few" } else { "many" }));
+                }
+                targets.iter().zip(array.items.borrow().iter()).try_for_each(|(target, item)| match target.node {
+                    Node::Name(_) => self.assign(target, item),
+                    _ => failed("cannot unpack to what is not a name"),
+                })
+            }
+            (Node::Tuple(_), _) => failed(format!("cannot unpack {}", value.type_name())),
+            _ => failed("cannot assign to this"),
+        }
     }
 }

@@ -5,7 +5,7 @@
 use ggtok_core::internals::introsort_by;
 
 use super::failure::{Outcome, failed};
-use super::operators::{Comparison, compare};
+use super::operators::{BinaryOp, compare};
 use super::to_json::tojson;
 use super::value::Run;
 use super::value::{Args, Array, Native, Value};
@@ -56,7 +56,7 @@ pub(crate) fn string(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 
 /// `dictsort(object, case_sensitive, by, reverse)`: always case-sensitive.
 fn dictsort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
-    let comparison = if args.named("reverse", 3).as_bool()? { Comparison::Gt } else { Comparison::Lt };
+    let comparison = if args.named("reverse", 3).as_bool()? { BinaryOp::Gt } else { BinaryOp::Lt };
     let by_value = matches!(args.named("by", 2), Value::String(by) if by.text == "value");
     let entries = args.object(0)?.entries.borrow();
     run.charge_bytes(64 * entries.len())?;

@@ -13,9 +13,11 @@ use super::value::{Value, check_depth, float_to_int};
 use super::value::{charge_items, charge_string, charge_text};
 use crate::text::Text;
 
-/// An operator between two values. `and` and `or` are not among them: they may not need their second one.
+/// An operator between two values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BinaryOp {
+    Or,
+    And,
     Eq,
     Ne,
     Add,
@@ -33,25 +35,34 @@ pub(crate) enum BinaryOp {
     NotIn,
 }
 
+/// How each is written, with the level at which it binds. Tighter ones are higher.
+const OPERATORS: [(BinaryOp, usize, &str); 16] = [
+    (BinaryOp::Or, 0, "or"),
+    (BinaryOp::And, 1, "and"),
+    (BinaryOp::NotIn, 3, "not"),
+    (BinaryOp::In, 3, "in"),
+    (BinaryOp::Eq, 3, "=="),
+    (BinaryOp::Ne, 3, "!="),
+    (BinaryOp::Lt, 3, "<"),
+    (BinaryOp::Gt, 3, ">"),
+    (BinaryOp::Le, 3, "<="),
+    (BinaryOp::Ge, 3, ">="),
+    (BinaryOp::Add, 4, "+"),
+    (BinaryOp::Sub, 4, "-"),
+    (BinaryOp::Concat, 4, "~"),
+    (BinaryOp::Mul, 5, "*"),
+    (BinaryOp::Div, 5, "/"),
+    (BinaryOp::Rem, 5, "%"),
+];
+
 impl BinaryOp {
-    /// As it is written.
-    pub(crate) fn symbol(self) -> &'static str {
-        match self {
-            Self::Eq => "==",
-            Self::Ne => "!=",
-            Self::Add => "+",
-            Self::Sub => "-",
-            Self::Concat => "~",
-            Self::Mul => "*",
-            Self::Div => "/",
-            Self::Rem => "%",
-            Self::Lt => "<",
-            Self::Gt => ">",
-            Self::Le => "<=",
-            Self::Ge => ">=",
-            Self::In => "in",
-            Self::NotIn => "not in",
-        }
+    /// The operator of a level that is written so. `not` stands for `not in`.
+    pub(crate) fn of(level: usize, symbol: &[u8]) -> Option<Self> {
+        OPERATORS.iter().find(|row| row.1 == level && row.2.as_bytes() == symbol).map(|row| row.0)
+    }
+
+    fn symbol(self) -> &'static str {
+        OPERATORS.iter().find(|row| row.0 == self).map_or("", |row| row.2)
     }
 
     fn is_membership(self) -> bool {
@@ -60,6 +71,19 @@ impl BinaryOp {
 
     fn joins(self) -> bool {
         matches!(self, Self::Add | Self::Concat)
+    }
+
+    /// Whether a comparison holds. Nothing for other operators.
+    fn holds<T: PartialOrd + ?Sized>(self, a: &T, b: &T) -> Option<bool> {
+        Some(match self {
+            Self::Eq => a == b,
+            Self::Ne => a != b,
+            Self::Lt => a < b,
+            Self::Gt => a > b,
+            Self::Le => a <= b,
+            Self::Ge => a >= b,
+            _ => return None,
+        })
     }
 }
 
@@ -114,16 +138,15 @@ fn unknown<T>(op: BinaryOp, left: &Value, right: &Value) -> Outcome<T> {
 fn arithmetic(op: BinaryOp, left: &Value, right: &Value) -> Outcome<Value> {
     let a = left.as_float()?;
     let b = right.as_float()?;
+    if let Some(holds) = op.holds(&a, &b) {
+        return Ok(Value::Bool(holds));
+    }
     let value = match op {
         BinaryOp::Add => a + b,
         BinaryOp::Sub => a - b,
         BinaryOp::Mul => a * b,
         BinaryOp::Div => a / b,
         BinaryOp::Rem => a % b,
-        BinaryOp::Lt => return Ok(Value::Bool(a < b)),
-        BinaryOp::Gt => return Ok(Value::Bool(a > b)),
-        BinaryOp::Le => return Ok(Value::Bool(a <= b)),
-        BinaryOp::Ge => return Ok(Value::Bool(a >= b)),
         _ => return unknown(op, left, right),
     };
     // The sign of a NaN is printed. It is that of an operand, or a minus if the processor makes one.
@@ -217,49 +240,26 @@ pub(crate) fn contains(run: &mut Run<'_>, needle: &Value, haystack: &Value) -> O
     }
 }
 
-/// How two values may compare.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Comparison {
-    Eq,
-    Ge,
-    Gt,
-    Lt,
-    Ne,
-}
-
-impl Comparison {
-    fn holds<T: PartialOrd + ?Sized>(self, a: &T, b: &T) -> bool {
-        match self {
-            Self::Eq => a == b,
-            Self::Ge => a >= b,
-            Self::Gt => a > b,
-            Self::Lt => a < b,
-            Self::Ne => a != b,
-        }
-    }
-}
-
-/// Whether a comparison holds. It never does for values that cannot be compared, not even [`Comparison::Ne`].
+/// Whether a comparison holds. It never does for values that cannot be compared, not even [`BinaryOp::Ne`].
 ///
 /// A number and a string compare as strings. Booleans are equal or not; to order them is an error.
-pub(crate) fn compare(run: &mut Run<'_>, a: &Value, b: &Value, comparison: Comparison) -> Outcome<bool> {
+pub(crate) fn compare(run: &mut Run<'_>, a: &Value, b: &Value, op: BinaryOp) -> Outcome<bool> {
     use Value::{Bool, Float, Int, String};
 
     run.charge_steps(1)?;
-    match (a, b) {
-        (Int(..) | Float(_), Int(..) | Float(_)) => Ok(comparison.holds(&a.as_float()?, &b.as_float()?)),
+    let holds = match (a, b) {
+        (Int(..) | Float(_), Int(..) | Float(_)) => op.holds(&a.as_float()?, &b.as_float()?),
         (String(a), String(b)) => {
             run.charge_steps(a.text.len().min(b.text.len()) / 64)?;
-            Ok(comparison.holds(a.text.as_bytes(), b.text.as_bytes()))
+            op.holds(a.text.as_bytes(), b.text.as_bytes())
         }
-        (String(a), Int(..) | Float(_)) => Ok(comparison.holds(a.text.as_bytes(), b.as_text(run)?.as_bytes())),
-        (Int(..) | Float(_), String(b)) => Ok(comparison.holds(a.as_text(run)?.as_bytes(), b.text.as_bytes())),
-        (Bool(a), Bool(b)) => match comparison {
-            Comparison::Eq | Comparison::Ne => Ok(comparison.holds(a, b)),
-            _ => failed("booleans have no order"),
-        },
-        _ => Ok(false),
-    }
+        (String(a), Int(..) | Float(_)) => op.holds(a.text.as_bytes(), b.as_text(run)?.as_bytes()),
+        (Int(..) | Float(_), String(b)) => op.holds(a.as_text(run)?.as_bytes(), b.text.as_bytes()),
+        (Bool(a), Bool(b)) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) => op.holds(a, b),
+        (Bool(_), Bool(_)) => return failed("booleans have no order"),
+        _ => None,
+    };
+    Ok(holds.unwrap_or(false))
 }
 
 #[cfg(test)]

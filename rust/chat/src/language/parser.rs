@@ -11,10 +11,7 @@ mod expressions;
 
 use std::collections::HashMap;
 
-use super::ast::{
-    CallBlock, Expression, For, LoopVariable, Macro, Name, NameId, Node, Parameter, Program, Property, Set, SetValue,
-    Statement, Target,
-};
+use super::ast::{Expression, For, Macro, Name, NameId, Node, Program, Set, Statement};
 use super::lexer::{Kind, Token};
 use super::value;
 use super::{functions, methods};
@@ -147,10 +144,14 @@ impl<'s> Parser<'s> {
         self.program.names[id as usize].is_read = true;
     }
 
-    /// Notes that a variable is set.
-    fn set(&mut self, id: NameId) -> NameId {
-        self.program.names[id as usize].is_set = true;
-        id
+    /// Notes that a variable is set, or those of a tuple, or a parameter.
+    fn set(&mut self, target: &Expression) {
+        match &target.node {
+            Node::Name(id) => self.program.names[*id as usize].is_set = true,
+            Node::Tuple(targets) => targets.iter().for_each(|target| self.set(target)),
+            Node::KeywordArgument(pair) => self.set(&pair[0]),
+            _ => {}
+        }
     }
 
     // Statements
@@ -257,11 +258,7 @@ impl<'s> Parser<'s> {
 
     fn for_block(&mut self, at: u32) -> Result<Statement, Error> {
         let variable = self.sequence(Self::primary)?;
-        let variable = match variable.node {
-            Node::Name(id) => LoopVariable::Name(self.set(id)),
-            Node::Tuple(items) => LoopVariable::Tuple(self.variables(&items)),
-            _ => LoopVariable::Invalid,
-        };
+        self.set(&variable);
         if !self.takes_name("in") {
             return self.fail("expected 'in'");
         }
@@ -284,47 +281,31 @@ impl<'s> Parser<'s> {
         Ok(Statement::For(Box::new(For { at, variable, items, condition, body, otherwise })))
     }
 
-    /// The variables that a tuple is unpacked to.
-    fn variables(&mut self, items: &[Expression]) -> Vec<Option<NameId>> {
-        let names = items.iter().map(|item| if let Node::Name(id) = item.node { Some(id) } else { None });
-        names.map(|id| id.map(|id| self.set(id))).collect()
-    }
-
     fn set_block(&mut self, at: u32) -> Result<Statement, Error> {
         let target = self.sequence(Self::expression)?;
-        let target = match target.node {
-            Node::Name(id) => Target::Name(self.set(id)),
-            Node::Tuple(items) => Target::Tuple(self.variables(&items)),
-            Node::Member(object, Property::Name(id)) => Target::Member(*object, id),
-            Node::Member(_, Property::Computed(_) | Property::Slice(_)) => {
-                Target::Invalid("cannot assign to a computed member")
-            }
-            Node::Member(..) => Target::Invalid("cannot assign to a member that is not a name"),
-            _ => Target::Invalid("cannot assign to this"),
-        };
-        let value = if self.takes(Kind::Equals) {
-            SetValue::Expression(self.sequence(Self::expression)?)
+        self.set(&target);
+        let (mut value, mut body) = (None, Vec::new());
+        if self.takes(Kind::Equals) {
+            value = Some(self.sequence(Self::expression)?);
         } else {
             self.close()?;
-            let body = self.body(&["endset"])?;
+            body = self.body(&["endset"])?;
             self.at += 2;
-            SetValue::Body(body)
-        };
+        }
         self.close()?;
-        Ok(Statement::Set(Box::new(Set { at, target, value })))
+        Ok(Statement::Set(Box::new(Set { at, target, value, body })))
     }
 
     fn macro_block(&mut self, at: u32) -> Result<Statement, Error> {
-        let name = match self.primary()?.node {
-            Node::Name(id) => Some(self.set(id)),
-            _ => None,
-        };
+        let name = self.primary()?;
+        self.set(&name);
+        let name = if let Node::Name(id) = name.node { Some(id) } else { None };
         let parameters = self.parameters()?;
         self.close()?;
         let body = self.body(&["endmacro"])?;
         self.end()?;
         self.program.macros.push(Macro { at, name, parameters, body });
-        Ok(Statement::Macro(self.program.macros.len() as u32 - 1))
+        Ok(Statement::Macro(self.program.macros.len() - 1))
     }
 
     fn call_block(&mut self, at: u32) -> Result<Statement, Error> {
@@ -333,28 +314,19 @@ impl<'s> Parser<'s> {
             return self.fail("expected the name of a macro");
         };
         self.read(callee);
-        let caller = self.name(b"caller");
-        self.set(caller);
+        let name = self.name(b"caller");
+        self.program.names[name as usize].is_set = true;
         let arguments = self.arguments()?;
         self.close()?;
         let body = self.body(&["endcall"])?;
         self.end()?;
-        self.program.calls.push(CallBlock { at, callee, arguments, parameters, body });
-        Ok(Statement::Call(self.program.calls.len() as u32 - 1))
+        self.program.macros.push(Macro { at, name: Some(name), parameters, body });
+        Ok(Statement::Call(self.program.macros.len() - 1, callee, arguments))
     }
 
-    fn parameters(&mut self) -> Result<Vec<Parameter>, Error> {
-        let parameters = self.arguments()?.into_iter().map(|parameter| match parameter.node {
-            Node::Name(id) => Parameter::Name(self.set(id)),
-            Node::KeywordArgument(pair) => {
-                let [key, value] = *pair;
-                match key.node {
-                    Node::Name(id) => Parameter::Default(self.set(id), value),
-                    _ => Parameter::Invalid("the key of a keyword argument must be a name"),
-                }
-            }
-            _ => Parameter::Invalid("a parameter must be a name"),
-        });
-        Ok(parameters.collect())
+    fn parameters(&mut self) -> Result<Vec<Expression>, Error> {
+        let parameters = self.arguments()?;
+        parameters.iter().for_each(|parameter| self.set(parameter));
+        Ok(parameters)
     }
 }

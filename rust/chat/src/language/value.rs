@@ -110,14 +110,11 @@ pub(crate) struct Object {
 pub(crate) type Native = fn(&mut Run<'_>, &Args) -> Outcome<Value>;
 
 /// What is called.
-#[derive(Clone)]
 pub(crate) enum Code {
     /// A function of the language.
     Native(Native),
-    /// The macro of this number.
-    Macro(usize),
-    /// The body of the `{% call %}` of this number, and the variables where it stands.
-    Caller(usize, Rc<Vec<Value>>),
+    /// The macro of this number, or the body of a `{% call %}` with the variables where it stands.
+    Macro(usize, Option<Vec<Value>>),
 }
 
 /// A function, a macro, a bound method or the body of a `{% call %}`.
@@ -432,53 +429,6 @@ pub(crate) fn int_to_float(value: i64) -> f64 {
     }
 }
 
-/// Takes the values out of containers, so that what is left of each can be dropped.
-trait Container {
-    fn take(&mut self, values: &mut Vec<Value>);
-}
-
-impl Container for Array {
-    fn take(&mut self, values: &mut Vec<Value>) {
-        values.append(self.items.get_mut());
-    }
-}
-
-impl Container for Object {
-    fn take(&mut self, values: &mut Vec<Value>) {
-        values.extend(std::mem::take(self.entries.get_mut()).into_values());
-    }
-}
-
-impl Container for Function {
-    fn take(&mut self, values: &mut Vec<Value>) {
-        values.extend(self.this.take());
-        if let Code::Caller(_, slots) = &mut self.code {
-            values.append(Rc::get_mut(slots).unwrap_or(&mut Vec::new()));
-        }
-    }
-}
-
-impl Container for KwArg {
-    fn take(&mut self, values: &mut Vec<Value>) {
-        values.push(std::mem::replace(&mut self.value, Value::UNDEFINED));
-    }
-}
-
-/// Frees what a container holds, one value after the other: a template can nest values deeper than a stack is.
-fn free(container: &mut impl Container) {
-    let mut values = Vec::new();
-    container.take(&mut values);
-    while let Some(mut value) = values.pop() {
-        match &mut value {
-            Value::Array(array) => Rc::get_mut(array).into_iter().for_each(|array| array.take(&mut values)),
-            Value::Object(object) => Rc::get_mut(object).into_iter().for_each(|object| object.take(&mut values)),
-            Value::Function(function) => Rc::get_mut(function).into_iter().for_each(|it| it.take(&mut values)),
-            Value::KwArg(argument) => Rc::get_mut(argument).into_iter().for_each(|it| it.take(&mut values)),
-            _ => {}
-        }
-    }
-}
-
 impl Value {
     /// Empties an array or an object, which may hold itself.
     pub(super) fn empty(&self) {
@@ -495,34 +445,59 @@ impl Value {
     }
 }
 
+thread_local! {
+    /// Values of containers that are being freed, while one is.
+    static FREED: RefCell<Option<Vec<Value>>> = const { RefCell::new(None) };
+}
+
+/// Frees what a container held, one value after the other: a template can nest values deeper than a stack is.
+fn free(values: impl IntoIterator<Item = Value>) {
+    let mut values = values.into_iter().filter(Value::is_nested).peekable();
+    if values.peek().is_none() {
+        return;
+    }
+    let is_outermost = FREED.with_borrow_mut(|freed| {
+        let is_outermost = freed.is_none();
+        freed.get_or_insert_default().extend(values);
+        is_outermost
+    });
+    while is_outermost {
+        let next = FREED.with_borrow_mut(|freed| {
+            let next = freed.as_mut()?.pop();
+            if next.is_none() {
+                *freed = None;
+            }
+            next
+        });
+        if next.is_none() {
+            return;
+        }
+    }
+}
+
 impl Drop for Array {
     fn drop(&mut self) {
-        if self.items.get_mut().iter().any(Value::is_nested) {
-            free(self);
-        }
+        free(self.items.take());
     }
 }
 
 impl Drop for Object {
     fn drop(&mut self) {
-        if self.entries.get_mut().iter().any(|(_, value)| value.is_nested()) {
-            free(self);
-        }
+        free(self.entries.take().into_values());
     }
 }
 
 impl Drop for Function {
     fn drop(&mut self) {
-        if self.this.is_some() || matches!(self.code, Code::Caller(..)) {
-            free(self);
+        free(self.this.take());
+        if let Code::Macro(_, Some(slots)) = &mut self.code {
+            free(std::mem::take(slots));
         }
     }
 }
 
 impl Drop for KwArg {
     fn drop(&mut self) {
-        if self.value.is_nested() {
-            free(self);
-        }
+        free([std::mem::replace(&mut self.value, Value::UNDEFINED)]);
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn merge_system(messages: &mut Vec<Json>, warnings: &mut Vec<Warning>
             let content = content::lines(text_of(first.as_object())?, text_of(Some(second))?);
             second.set("content", content);
         }
-        _ => warnings.extend(number_of(&first).map(|message| Warning::DroppedSystem { message })),
+        _ => warnings.extend(number_of(&first).map(Warning::dropped_system)),
     }
     Ok(())
 }

@@ -8,102 +8,39 @@ use crate::json::Json;
 use crate::language::Template;
 use crate::text::Text;
 
-/// What the model does not see.
+/// What the model does not see. `Display` says it in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Warning {
-    /// The template never reads a variable.
-    UnreadVariable {
-        /// Its name.
-        name: String,
-    },
-    /// The template never reads `tools` or `documents`.
-    Unread {
-        /// The field of the request.
-        field: &'static str,
-    },
-    /// The template never reads a field of a message.
-    UnreadField {
-        /// The first message that has it.
-        message: usize,
-        /// Its name.
-        name: String,
-    },
-    /// llama-server does not pass a field of a message on.
-    DroppedField {
-        /// The first message that has it.
-        message: usize,
-        /// Its name.
-        name: String,
-    },
-    /// Nothing of a message is in the text.
-    LeftOut {
-        /// The message.
-        message: usize,
-        /// Its role.
-        role: String,
-    },
-    /// The template takes no system messages, and there is no message to merge it with.
-    DroppedSystem {
-        /// The message.
-        message: usize,
-    },
+pub struct Warning {
+    /// What kind of warning it is:
+    ///
+    /// * `unread-variable`, `unread`: the template never reads a variable, `tools` or `documents`.
+    /// * `unread-field`: it never reads a field of a message.
+    /// * `dropped-field`: llama-server does not pass a field of a message on.
+    /// * `left-out`: nothing of a message is in the text.
+    /// * `dropped-system`: the template takes no system messages, and there is no message to merge it with.
+    pub code: &'static str,
+    /// The variable or field that it is about.
+    pub subject: Option<String>,
+    /// The message that it is about: of those that have a field, the first.
+    pub message: Option<usize>,
+    text: String,
 }
 
 impl Warning {
-    /// What kind of warning it is, in a word.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::UnreadVariable { .. } => "unread-variable",
-            Self::Unread { .. } => "unread",
-            Self::UnreadField { .. } => "unread-field",
-            Self::DroppedField { .. } => "dropped-field",
-            Self::LeftOut { .. } => "left-out",
-            Self::DroppedSystem { .. } => "dropped-system",
-        }
+    fn new(code: &'static str, subject: Option<&str>, message: Option<usize>, text: String) -> Self {
+        Self { code, subject: subject.map(str::to_owned), message, text }
     }
 
-    /// The variable or field that it is about.
-    pub fn subject(&self) -> Option<&str> {
-        match self {
-            Self::UnreadVariable { name } | Self::UnreadField { name, .. } | Self::DroppedField { name, .. } => {
-                Some(name)
-            }
-            Self::Unread { field } => Some(field),
-            Self::LeftOut { .. } | Self::DroppedSystem { .. } => None,
-        }
-    }
-
-    /// The message that it is about.
-    pub fn message(&self) -> Option<usize> {
-        match self {
-            Self::UnreadField { message, .. }
-            | Self::DroppedField { message, .. }
-            | Self::LeftOut { message, .. }
-            | Self::DroppedSystem { message } => Some(*message),
-            Self::UnreadVariable { .. } | Self::Unread { .. } => None,
-        }
+    pub(super) fn dropped_system(message: usize) -> Self {
+        let text = format!("messages[{message}] is dropped: the template takes no system messages");
+        Self::new("dropped-system", None, Some(message), text)
     }
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnreadVariable { name } => write!(f, "the template never reads the variable '{name}'"),
-            Self::Unread { field } => write!(f, "the template never reads {field}"),
-            Self::UnreadField { message, name } => {
-                write!(f, "the template never reads the field '{name}', which messages[{message}] has")
-            }
-            Self::DroppedField { message, name } => {
-                write!(f, "llama-server drops the field '{name}', which messages[{message}] has")
-            }
-            Self::LeftOut { message, role } => {
-                write!(f, "the template leaves out messages[{message}], whose role is '{role}'")
-            }
-            Self::DroppedSystem { message } => {
-                write!(f, "messages[{message}] is dropped: the template takes no system messages")
-            }
-        }
+        f.write_str(&self.text)
     }
 }
 
@@ -132,14 +69,15 @@ pub(crate) fn find(request: &Request, settings: &Settings, template: &Template, 
     for (name, _) in settings.variables.iter() {
         let name = String::from_utf8_lossy(name.as_bytes());
         if !OWN.contains(&&*name) && !template.reads(&name) {
-            warnings.push(Warning::UnreadVariable { name: name.into_owned() });
+            let text = format!("the template never reads the variable '{name}'");
+            warnings.push(Warning::new("unread-variable", Some(&name), None, text));
         }
     }
-    if settings.tools.is_some() && !template.reads("tools") {
-        warnings.push(Warning::Unread { field: "tools" });
-    }
-    if settings.variables.get("documents").is_some_and(|given| !is_blank(given)) && !template.reads("documents") {
-        warnings.push(Warning::Unread { field: "documents" });
+    let has_documents = settings.variables.get("documents").is_some_and(|given| !is_blank(given));
+    for (field, is_given) in [("tools", settings.tools.is_some()), ("documents", has_documents)] {
+        if is_given && !template.reads(field) {
+            warnings.push(Warning::new("unread", Some(field), None, format!("the template never reads {field}")));
+        }
     }
     unread_fields(request, template, &mut warnings);
     left_out(request, text, &mut warnings);
@@ -158,12 +96,13 @@ fn unread_fields(request: &Request, template: &Template, warnings: &mut Vec<Warn
             if is_blank(value) || is_twice {
                 continue;
             }
-            let shown = || String::from_utf8_lossy(name.as_bytes()).into_owned();
-            if !is_one_of(&PASSED) {
-                warnings.push(Warning::DroppedField { message: number, name: shown() });
-            } else if memchr::memmem::find(template.source(), name.as_bytes()).is_none() {
-                warnings.push(Warning::UnreadField { message: number, name: shown() });
-            }
+            let (code, who) = match is_one_of(&PASSED) {
+                false => ("dropped-field", "llama-server drops"),
+                true if memchr::memmem::find(template.source(), name.as_bytes()).is_some() => continue,
+                true => ("unread-field", "the template never reads"),
+            };
+            let text = format!("{who} the field '{name}', which messages[{number}] has");
+            warnings.push(Warning::new(code, Some(&name.to_string()), Some(number), text));
         }
     }
 }
@@ -185,9 +124,9 @@ fn left_out(request: &Request, text: &Text, warnings: &mut Vec<Warning>) {
         };
         let has_text = |text: &&Json| text.as_text().is_some_and(|text| !text.as_bytes().trim_ascii().is_empty());
         if texts.iter().any(has_text) {
-            let role = given.get("role").and_then(Json::as_text).map_or(&[][..], |role| role.as_bytes());
-            let role = String::from_utf8_lossy(role).into_owned();
-            warnings.push(Warning::LeftOut { message, role });
+            let role = given.get("role").and_then(Json::as_text).map(Text::to_string).unwrap_or_default();
+            let text = format!("the template leaves out messages[{message}], whose role is '{role}'");
+            warnings.push(Warning::new("left-out", None, Some(message), text));
         }
     }
 }

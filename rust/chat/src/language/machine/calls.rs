@@ -2,27 +2,24 @@
 
 use std::rc::Rc;
 
-use super::super::ast::{Expression, Filter, NameId, Node, Parameter, Property};
+use super::super::ast::{Expression, Filter, NameId, Node, Property};
 use super::super::failure::{Outcome, failed};
 use super::super::value::{Args, Code, Function, Native, Value, mark};
 use super::{Machine, Scopes};
 
 impl<'p> Machine<'p> {
-    pub(super) fn call_block(&mut self, number: usize) -> Outcome<Value> {
-        let block = &self.program.calls[number];
-        let callee = self.variable(block.callee);
+    pub(super) fn call_block(&mut self, number: usize, callee: NameId, arguments: &'p [Expression]) -> Outcome<Value> {
+        let Some(caller) = self.program.macros[number].name else { return failed("there is no caller") };
+        let callee = self.variable(callee);
         let Value::Function(function) = callee else {
             return failed(format!("cannot call {}", callee.type_name()));
         };
         self.run.charge_bytes(16 * self.scopes.slots.len())?;
-        let slots = Rc::new(self.scopes.slots.clone());
-        let arguments = self.evaluate_all(&block.arguments)?;
-        let Some(caller) = self.program.names.iter().position(|name| name.text == b"caller") else {
-            return failed("there is no caller");
-        };
+        let slots = self.scopes.slots.clone();
+        let arguments = self.evaluate_all(arguments)?;
         let scope = self.scopes.open();
-        let body = self.function(caller as NameId, Code::Caller(number, slots), None);
-        self.scopes.set(caller as NameId, body);
+        let body = self.function(caller, Code::Macro(number, Some(slots)), None);
+        self.scopes.set(caller, body);
         let result = self.call(&function, arguments);
         self.scopes.close(scope);
         result
@@ -42,61 +39,54 @@ impl<'p> Machine<'p> {
         if let Some(this) = &function.this {
             arguments.insert(0, this.clone());
         }
-        match &function.code {
-            Code::Native(native) => self.native(*native, &Args { name: Rc::clone(&function.name), values: arguments }),
-            Code::Macro(number) => {
-                let definition = &self.program.macros[*number];
-                let arguments = Args { name: Rc::clone(&function.name), values: arguments };
-                let bound = self.bind(&definition.parameters, &arguments)?;
-                let scope = self.scopes.open();
-                for (name, value) in bound {
-                    self.scopes.set(name, value);
-                }
-                let result = self.at(definition.at, |machine| machine.captured(&definition.body));
-                self.scopes.close(scope);
-                result
-            }
-            Code::Caller(number, slots) => {
-                let block = &self.program.calls[*number];
-                let arguments = Args { name: Rc::clone(&function.name), values: arguments };
-                let bound = self.bind(&block.parameters, &arguments)?;
-                self.run.charge_bytes(16 * slots.len())?;
-                let outer = std::mem::replace(&mut self.scopes, Scopes::new(slots.as_ref().clone()));
-                for (name, value) in bound {
-                    self.scopes.set(name, value);
-                }
-                let result = self.at(block.at, |machine| machine.captured(&block.body));
-                self.scopes = outer;
-                result
-            }
+        let arguments = Args { name: Rc::clone(&function.name), values: arguments };
+        let (number, slots) = match &function.code {
+            Code::Native(native) => return self.native(*native, &arguments),
+            Code::Macro(number, slots) => (*number, slots),
+        };
+        let definition = &self.program.macros[number];
+        let bound = self.bind(&definition.parameters, &arguments)?;
+        let mut outer = None;
+        if let Some(slots) = slots {
+            self.run.charge_bytes(16 * slots.len())?;
+            outer = Some(std::mem::replace(&mut self.scopes, Scopes::new(slots.clone())));
         }
+        let scope = self.scopes.open();
+        for (name, value) in bound {
+            self.scopes.set(name, value);
+        }
+        let result = self.at(definition.at, |machine| machine.captured(&definition.body));
+        self.scopes.close(scope);
+        if let Some(outer) = outer {
+            self.scopes = outer;
+        }
+        result
     }
 
     /// The values of parameters. As many parameters as there are arguments, keyword ones included, are looked up among
     /// them; the others have their defaults.
-    pub(super) fn bind(&mut self, parameters: &'p [Parameter], arguments: &Args) -> Outcome<Vec<(NameId, Value)>> {
+    fn bind(&mut self, parameters: &'p [Expression], arguments: &Args) -> Outcome<Vec<(NameId, Value)>> {
         let mut bound = Vec::with_capacity(parameters.len());
         for (at, parameter) in parameters.iter().enumerate() {
-            match parameter {
-                Parameter::Invalid(problem) => return failed(*problem),
-                Parameter::Name(name) | Parameter::Default(name, _) if at < arguments.len() => {
-                    let text = &self.program.names[*name as usize].text;
-                    bound.push((*name, arguments.named_bytes(text, at)));
-                }
-                Parameter::Name(_) => {
-                    let name = String::from_utf8_lossy(arguments.name.text.as_bytes()).into_owned();
-                    return failed(format!("'{name}' is called with too few arguments"));
-                }
-                Parameter::Default(name, value) => bound.push((*name, self.evaluate(value)?)),
-            }
+            let (key, default) = match &parameter.node {
+                Node::KeywordArgument(pair) => (&pair[0], Some(&pair[1])),
+                _ => (parameter, None),
+            };
+            let Node::Name(name) = key.node else { return failed("a parameter must be a name") };
+            let value = match default {
+                _ if at < arguments.len() => arguments.named(&self.program.names[name as usize].text, at),
+                Some(default) => self.evaluate(default)?,
+                None => return failed(format!("'{}' is called with too few arguments", arguments.name.text)),
+            };
+            bound.push((name, value));
         }
         Ok(bound)
     }
 
     /// A call. Methods are called without making a bound function first.
     pub(super) fn call_node(&mut self, callee: &'p Expression, arguments: &'p [Expression]) -> Outcome<Value> {
-        let mut values = Vec::with_capacity(arguments.len() + 1);
         if let Node::Member(object, Property::Name(name)) = &callee.node {
+            let mut values = Vec::with_capacity(arguments.len() + 1);
             values.push(Value::UNDEFINED);
             for argument in arguments {
                 values.push(self.evaluate(argument)?);
@@ -114,9 +104,7 @@ impl<'p> Machine<'p> {
                 machine.call_value(&member, values)
             });
         }
-        for argument in arguments {
-            values.push(self.evaluate(argument)?);
-        }
+        let values = self.evaluate_all(arguments)?;
         let callee = self.evaluate(callee)?;
         self.call_value(&callee, values)
     }
@@ -129,10 +117,11 @@ impl<'p> Machine<'p> {
     }
 
     pub(super) fn filter(&mut self, filter: &'p Filter, mut input: Value) -> Outcome<Value> {
+        let Some((name, arguments)) = filter else { return failed("this cannot be a filter") };
         let mut values = vec![Value::UNDEFINED];
-        let name = match filter {
-            Filter::Invalid(problem) => return failed(*problem),
-            Filter::Name(name) => {
+        match arguments {
+            Some(arguments) => values.append(&mut self.evaluate_all(arguments)?),
+            None => {
                 let takes_text = |text: &[u8]| {
                     let coerced: [&[u8]; 7] =
                         [b"capitalize", b"lower", b"replace", b"strip", b"title", b"upper", b"wordcount"];
@@ -143,45 +132,30 @@ impl<'p> Machine<'p> {
                     self.run.begun = 0;
                     input = Value::string(input.as_text(&mut self.run)?);
                 }
-                *name
             }
-            Filter::Call(name, arguments) => {
-                for argument in arguments {
-                    values.push(self.evaluate(argument)?);
-                }
-                *name
-            }
-        };
-        let Some(native) = self.method(&input, name)? else {
-            let text = String::from_utf8_lossy(&self.program.names[name as usize].text);
+        }
+        let Some(native) = self.method(&input, *name)? else {
+            let text = String::from_utf8_lossy(&self.program.names[*name as usize].text);
             return failed(format!("{} has no filter '{text}'", input.type_name()));
         };
         values[0] = input;
-        let name = self.name(name);
+        let name = self.name(*name);
         self.native(native, &Args { name, values })
     }
 
     pub(super) fn test(&mut self, operand: &'p Expression, is_negated: bool, test: &'p Filter) -> Outcome<Value> {
         let operand = self.evaluate(operand)?;
+        let Some((name, arguments)) = test else { return failed("this cannot be a test") };
         let mut values = vec![operand.clone()];
-        let name = match test {
-            Filter::Invalid(problem) => return failed(*problem),
-            Filter::Name(name) => *name,
-            Filter::Call(name, arguments) => {
-                for argument in arguments {
-                    values.push(self.evaluate(argument)?);
-                }
-                *name
-            }
-        };
-        let known = &self.program.names[name as usize];
+        values.append(&mut self.evaluate_all(arguments.as_deref().unwrap_or_default())?);
+        let known = &self.program.names[*name as usize];
         let Some(native) = known.test else {
             return failed(format!("there is no test '{}'", String::from_utf8_lossy(&known.text)));
         };
         if self.run.notes {
             operand.note(if known.text == b"string" { mark::USED | mark::IS_STRING } else { mark::USED });
         }
-        let name = self.name(name);
+        let name = self.name(*name);
         let result = self.native(native, &Args { name, values })?;
         if is_negated { Ok(Value::Bool(!result.as_bool()?)) } else { Ok(result) }
     }

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::super::ast::{For, LoopVariable, NameId, Statement};
+use super::super::ast::{For, Node, Statement};
 use super::super::failure::{Failure, Outcome, failed};
 use super::super::value::Entries;
 use super::super::value::{Object, Str, Value, mark};
@@ -27,7 +27,6 @@ impl<'p> Machine<'p> {
             iterated.note(mark::USED | mark::ARRAY_ACCESS);
         }
         let items = self.loop_items(&iterated, each)?;
-        let count = items.len();
         let arrays = self.arrays.len();
         let outer = self.turn;
         let mut has_ended = false;
@@ -37,7 +36,7 @@ impl<'p> Machine<'p> {
                 let state = self.loop_state(&items, at);
                 self.scopes.set(name, state);
             }
-            self.bind_item(&each.variable, item)?;
+            self.assign(&each.variable, item)?;
             self.turn = match item {
                 Value::Object(object) => object.message.map_or(outer, Origin::turn),
                 _ => outer,
@@ -51,7 +50,6 @@ impl<'p> Machine<'p> {
                 },
             }
         }
-        debug_assert!(items.len() == count);
         self.write_arrays(arrays)?;
         Ok(has_ended)
     }
@@ -75,7 +73,8 @@ impl<'p> Machine<'p> {
     /// The items of a loop: those of an array, or the keys of an object (with their values if there are several loop
     /// variables), as far as they meet the loop's condition.
     pub(super) fn loop_items(&mut self, iterated: &Value, each: &'p For) -> Outcome<Vec<Value>> {
-        let mut items = match iterated {
+        let is_pair = !matches!(each.variable.node, Node::Name(_));
+        let items: Vec<Value> = match iterated {
             Value::Undefined(_) => Vec::new(),
             Value::Array(array) => {
                 self.run.charge_bytes(16 * array.items.borrow().len())?;
@@ -83,7 +82,6 @@ impl<'p> Machine<'p> {
             }
             Value::Object(object) => {
                 self.run.charge_bytes(128 * object.entries.borrow().len())?;
-                let is_pair = !matches!(each.variable, LoopVariable::Name(_));
                 let entries = object.entries.borrow();
                 let item = |(key, value): &(Value, Value)| match is_pair {
                     true => Value::tuple(vec![key.clone(), value.clone()]),
@@ -93,55 +91,22 @@ impl<'p> Machine<'p> {
             }
             _ => return failed(format!("a loop needs an array or an object, not {}", iterated.type_name())),
         };
-        let mut kept = Vec::with_capacity(if each.condition.is_some() { items.len() } else { 0 });
-        for item in &items {
-            match &each.variable {
-                LoopVariable::Invalid => return failed("a loop variable must be a name"),
-                LoopVariable::Name(_) => {}
-                LoopVariable::Tuple(names) => {
-                    let Value::Array(array) = item else {
-                        return failed(format!("cannot unpack {}", item.type_name()));
-                    };
-                    check_lengths(names.len(), array.items.borrow().len())?;
-                }
-            }
-            if let Some(condition) = &each.condition {
-                let scope = self.scopes.open();
-                let result = self.bind_item(&each.variable, item).and_then(|()| self.evaluate(condition)?.as_bool());
-                self.scopes.close(scope);
-                if result? {
-                    kept.push(item.clone());
-                }
+        if each.condition.is_none() && !is_pair {
+            return Ok(items);
+        }
+        let mut kept = Vec::with_capacity(items.len());
+        for item in items {
+            let scope = self.scopes.open();
+            let result = self.assign(&each.variable, &item).and_then(|()| match &each.condition {
+                Some(condition) => self.evaluate(condition)?.as_bool(),
+                None => Ok(true),
+            });
+            self.scopes.close(scope);
+            if result? {
+                kept.push(item);
             }
         }
-        if each.condition.is_some() {
-            items = kept;
-        }
-        Ok(items)
-    }
-
-    pub(super) fn bind_item(&mut self, variable: &LoopVariable, item: &Value) -> Outcome<()> {
-        match variable {
-            LoopVariable::Name(name) => self.scopes.set(*name, item.clone()),
-            LoopVariable::Tuple(names) => self.unpack(names, item)?,
-            LoopVariable::Invalid => {}
-        }
-        Ok(())
-    }
-
-    /// Sets variables to the items of an array.
-    pub(super) fn unpack(&mut self, names: &[Option<NameId>], value: &Value) -> Outcome<()> {
-        let Value::Array(array) = value else {
-            return failed(format!("cannot unpack {}", value.type_name()));
-        };
-        check_lengths(names.len(), array.items.borrow().len())?;
-        for (name, item) in names.iter().zip(array.items.borrow().iter()) {
-            match name {
-                Some(name) => self.scopes.set(*name, item.clone()),
-                None => return failed("cannot unpack to what is not a name"),
-            }
-        }
-        Ok(())
+        Ok(kept)
     }
 
     /// The variable `loop`.
@@ -176,11 +141,4 @@ impl<'p> Machine<'p> {
             marks: Cell::new(0),
         }))
     }
-}
-
-fn check_lengths(names: usize, items: usize) -> Outcome<()> {
-    if names == items {
-        return Ok(());
-    }
-    failed(format!("too {} items to unpack", if names > items { "few" } else { "many" }))
 }

@@ -87,13 +87,9 @@ impl<'p> Machine<'p> {
                 (value @ (Value::Int(..) | Value::Float(_)), false) => Ok(value),
                 (value, _) => failed(format!("a sign needs a number after it, not {}", value.type_name())),
             },
-            Node::And(left, right) => {
+            Node::Binary(operator @ (BinaryOp::And | BinaryOp::Or), left, right) => {
                 let left = self.evaluate(left)?;
-                if left.as_bool()? { self.evaluate(right) } else { Ok(left) }
-            }
-            Node::Or(left, right) => {
-                let left = self.evaluate(left)?;
-                if left.as_bool()? { Ok(left) } else { self.evaluate(right) }
+                if left.as_bool()? == (*operator == BinaryOp::And) { self.evaluate(right) } else { Ok(left) }
             }
             Node::Binary(BinaryOp::Add | BinaryOp::Concat, ..) => self.concatenation(node),
             Node::Binary(operator, left, right) => {

@@ -62,51 +62,22 @@ impl Parser<'_> {
         let mut left = self.operators(level + 1)?;
         loop {
             let at = self.place();
-            let make: fn(Box<Expression>, Box<Expression>) -> Node;
-            let mut operator = None;
-            match level {
-                OR if self.is_name(0, "or") => make = Node::Or,
-                1 if self.is_name(0, "and") => make = Node::And,
-                OR | 1 => return Ok(left),
-                _ => {
-                    operator = self.operator(level);
-                    make = Node::And;
-                    if operator.is_none() {
-                        return Ok(left);
-                    }
-                }
-            }
-            self.at += if operator == Some(BinaryOp::NotIn) { 2 } else { 1 };
+            let Some(operator) = self.operator(level) else { return Ok(left) };
+            self.at += if operator == BinaryOp::NotIn { 2 } else { 1 };
             self.count_operator()?;
-            let sides = (Box::new(left), Box::new(self.operators(level + 1)?));
-            let node = match operator {
-                Some(operator) => Node::Binary(operator, sides.0, sides.1),
-                None => make(sides.0, sides.1),
-            };
-            left = Expression { at, node };
+            let right = self.operators(level + 1)?;
+            left = Expression { at, node: Node::Binary(operator, Box::new(left), Box::new(right)) };
         }
     }
 
     /// The operator of a level that comes next.
     fn operator(&self, level: usize) -> Option<BinaryOp> {
         let token = self.token(0)?;
-        Some(match (level, token.kind, token.value.as_slice()) {
-            (3, Kind::Name, b"not") if self.is_name(1, "in") => BinaryOp::NotIn,
-            (3, Kind::Name, b"in") => BinaryOp::In,
-            (3, Kind::Comparison, b"==") => BinaryOp::Eq,
-            (3, Kind::Comparison, b"!=") => BinaryOp::Ne,
-            (3, Kind::Comparison, b"<") => BinaryOp::Lt,
-            (3, Kind::Comparison, b">") => BinaryOp::Gt,
-            (3, Kind::Comparison, b"<=") => BinaryOp::Le,
-            (3, Kind::Comparison, b">=") => BinaryOp::Ge,
-            (4, Kind::Additive, b"+") => BinaryOp::Add,
-            (4, Kind::Additive, b"-") => BinaryOp::Sub,
-            (4, Kind::Additive, b"~") => BinaryOp::Concat,
-            (5, Kind::Multiplicative, b"*") => BinaryOp::Mul,
-            (5, Kind::Multiplicative, b"/") => BinaryOp::Div,
-            (5, Kind::Multiplicative, b"%") => BinaryOp::Rem,
-            _ => return None,
-        })
+        let is_operator = match token.kind {
+            Kind::Name => token.value != b"not" || self.is_name(1, "in"),
+            kind => matches!(kind, Kind::Comparison | Kind::Additive | Kind::Multiplicative),
+        };
+        if is_operator { BinaryOp::of(level, &token.value) } else { None }
     }
 
     fn count_operator(&mut self) -> Result<(), Error> {
@@ -134,14 +105,13 @@ impl Parser<'_> {
                 let argument = self.unary()?;
                 test = Expression { at, node: Node::Call(Box::new(test), vec![argument]) };
             }
-            let test = named(test).unwrap_or(Filter::Invalid("this cannot be a test"));
-            if let Filter::Name(id) | Filter::Call(id, _) = test
+            let test = named(test);
+            if let Some((id, _)) = test
                 && self.program.names[id as usize].test.is_none()
             {
                 self.note_unknown(at, "test", id);
             }
-            operand =
-                Expression { at, node: Node::Test { operand: Box::new(operand), is_negated, test: Box::new(test) } };
+            operand = Expression { at, node: Node::Test { operand: Box::new(operand), is_negated, test } };
         }
     }
 
@@ -172,15 +142,15 @@ impl Parser<'_> {
                 filter = self.call(filter)?;
             }
             let filter = self.filter(filter);
-            operand = Expression { at, node: Node::Filter(Box::new(operand), Box::new(filter)) };
+            operand = Expression { at, node: Node::Filter(Box::new(operand), filter) };
         }
     }
 
     /// What was parsed as an expression, as a filter under its full name.
     pub(super) fn filter(&mut self, expression: Expression) -> Filter {
         let at = expression.at;
-        let mut filter = named(expression).unwrap_or(Filter::Invalid("this cannot be a filter"));
-        if let Filter::Name(id) | Filter::Call(id, _) = &mut filter {
+        let mut filter = named(expression);
+        if let Some((id, _)) = &mut filter {
             *id = match self.program.names[*id as usize].text.as_slice() {
                 b"count" => self.name(b"length"),
                 b"d" => self.name(b"default"),
@@ -346,13 +316,12 @@ impl Parser<'_> {
 }
 
 /// A name, or the call of one.
-fn named(expression: Expression) -> Option<Filter> {
+fn named(expression: Expression) -> Filter {
     match expression.node {
-        Node::Name(id) => Some(Filter::Name(id)),
-        Node::Call(callee, arguments) => match callee.node {
-            Node::Name(id) => Some(Filter::Call(id, arguments)),
-            _ => None,
-        },
+        Node::Name(id) => Some((id, None)),
+        Node::Call(callee, arguments) if matches!(callee.node, Node::Name(_)) => {
+            named(*callee).map(|(id, _)| (id, Some(arguments)))
+        }
         _ => None,
     }
 }

@@ -27,19 +27,10 @@ impl Args {
     }
 
     /// The value of a keyword argument, or else of the argument at a place unless that is a keyword one.
-    pub(crate) fn named(&self, name: &str, at: usize) -> Value {
-        self.named_bytes(name.as_bytes(), at)
-    }
-
-    /// The same for a name in bytes.
-    pub(crate) fn named_bytes(&self, name: &[u8], at: usize) -> Value {
-        match self.keyword(name) {
-            Some(value) if !value.is_undefined() => value.clone(),
-            _ => match self.values.get(at) {
-                Some(value) if !matches!(value, Value::KwArg(_)) => value.clone(),
-                _ => Value::UNDEFINED,
-            },
-        }
+    pub(crate) fn named(&self, name: impl AsRef<[u8]>, at: usize) -> Value {
+        let named = self.keyword(name.as_ref()).filter(|value| !value.is_undefined());
+        let placed = || self.values.get(at).filter(|value| !matches!(value, Value::KwArg(_)));
+        named.or_else(placed).cloned().unwrap_or(Value::UNDEFINED)
     }
 
     /// The argument at a place, keyword or not.
@@ -48,7 +39,7 @@ impl Args {
             Some(value) => Ok(value),
             None => failed(format!(
                 "Function '{}' expected at least {} arguments, got {}",
-                String::from_utf8_lossy(self.name.text.as_bytes()),
+                self.name.text,
                 at + 1,
                 self.len()
             )),
@@ -60,11 +51,7 @@ impl Args {
         if (min..=max).contains(&self.len()) {
             return Ok(());
         }
-        failed(format!(
-            "Function '{}' expected between {min} and {max} arguments, got {}",
-            String::from_utf8_lossy(self.name.text.as_bytes()),
-            self.len()
-        ))
+        failed(format!("Function '{}' expected between {min} and {max} arguments, got {}", self.name.text, self.len()))
     }
 
     /// The argument at a place, a string.
@@ -100,7 +87,7 @@ impl Args {
     }
 
     pub(crate) fn expected<T>(&self, what: &str, value: &Value) -> Outcome<T> {
-        let name = String::from_utf8_lossy(self.name.text.as_bytes());
+        let name = &self.name.text;
         failed(format!("Function '{name}' expected {what}, got {}", value.type_name()))
     }
 }
