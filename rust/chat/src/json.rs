@@ -100,21 +100,16 @@ impl Json {
 
     /// That it is not nested more than [`MOST_DEEP`] levels.
     pub(crate) fn check_depth(&self) -> Result<(), Error> {
-        let mut level: Vec<&Self> = vec![self];
-        for _ in 0..=MOST_DEEP {
-            level = level.into_iter().flat_map(Self::containers).collect();
-            if level.is_empty() {
-                return Ok(());
-            }
-        }
-        Err(too_deep())
+        if self.nests_more_than(MOST_DEEP) { Err(too_deep()) } else { Ok(()) }
     }
 
-    /// The arrays and objects in it.
-    fn containers(&self) -> impl Iterator<Item = &Self> {
-        let items = self.as_array().unwrap_or_default().iter();
-        let values = self.as_object().map(|object| object.entries.iter().map(|entry| &entry.1));
-        items.chain(values.into_iter().flatten()).filter(|value| matches!(value, Self::Array(_) | Self::Object(_)))
+    fn nests_more_than(&self, levels: usize) -> bool {
+        let is_deep = |value: &Self| value.nests_more_than(levels - 1);
+        match self {
+            Self::Array(items) => levels == 0 || items.iter().any(is_deep),
+            Self::Object(object) => levels == 0 || object.iter().any(|entry| is_deep(entry.1)),
+            _ => false,
+        }
     }
 }
 

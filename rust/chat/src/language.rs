@@ -20,7 +20,6 @@ mod parser;
 mod show;
 mod strftime;
 mod template;
-mod to_json;
 mod value;
 
 pub(crate) use strftime::strftime;

@@ -1,7 +1,7 @@
 //! Makes values of the template language from JSON.
 //!
-//! Source: `global_from_json` in `common/jinja/value.cpp` of llama.cpp. Deviations: 1. At most
-//! [`MOST_DEEP`](crate::json::MOST_DEEP) levels. 2. Numbers have the origin of the nearest key around them.
+//! Source: `global_from_json` in `common/jinja/value.cpp` of llama.cpp. Deviations: 1. Numbers have the origin of the
+//! nearest key around them.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -19,12 +19,12 @@ const VALUE_BYTES: usize = 64;
 impl Value {
     /// The value that a template sees. `near` is the origin of numbers that are not inside an object.
     pub(crate) fn from_json(json: &Json, near: Origin, budget: &mut Budget) -> Result<Self, Error> {
-        Maker { budget, keys: Vec::new() }.value(json, near, 0)
+        Maker { budget, keys: Vec::new() }.value(json, near)
     }
 
     /// The value of an array of JSON.
     pub(crate) fn from_items(items: &[Json], near: Origin, budget: &mut Budget) -> Result<Self, Error> {
-        Maker { budget, keys: Vec::new() }.array(items, near, 0)
+        Maker { budget, keys: Vec::new() }.array(items, near)
     }
 }
 
@@ -35,10 +35,7 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn value(&mut self, json: &Json, near: Origin, depth: usize) -> Result<Value, Error> {
-        if depth > json::MOST_DEEP {
-            return Err(Error::Limit { problem: format!("JSON is nested more than {} levels deep", json::MOST_DEEP) });
-        }
+    fn value(&mut self, json: &Json, near: Origin) -> Result<Value, Error> {
         Ok(match json {
             Json::Null => Value::None,
             Json::Bool(value) => Value::Bool(*value),
@@ -46,8 +43,8 @@ impl Maker<'_> {
             Json::Unsigned(value) => Value::Int(*value as i64, near),
             Json::Float(value) => Value::float_of(*value, near),
             Json::String(text) => self.string(text)?,
-            Json::Array(items) => self.array(items, near, depth)?,
-            Json::Object(object) => self.object(object, near, depth)?,
+            Json::Array(items) => self.array(items, near)?,
+            Json::Object(object) => self.object(object, near)?,
         })
     }
 
@@ -56,18 +53,18 @@ impl Maker<'_> {
         Ok(Value::string(text.clone()))
     }
 
-    fn array(&mut self, items: &[Json], near: Origin, depth: usize) -> Result<Value, Error> {
+    fn array(&mut self, items: &[Json], near: Origin) -> Result<Value, Error> {
         self.budget.bytes(VALUE_BYTES * (1 + items.len()))?;
-        let items = items.iter().map(|item| self.value(item, near, depth + 1)).collect::<Result<_, _>>()?;
+        let items = items.iter().map(|item| self.value(item, near)).collect::<Result<_, _>>()?;
         Ok(Value::array(items))
     }
 
-    fn object(&mut self, object: &json::Object, near: Origin, depth: usize) -> Result<Value, Error> {
+    fn object(&mut self, object: &json::Object, near: Origin) -> Result<Value, Error> {
         self.budget.bytes(2 * VALUE_BYTES * (1 + object.len()))?;
         let mut entries = Entries::with_capacity(object.len());
         for (key, value) in object.iter() {
             let near = if key.first_origin().is_caller() { key.first_origin() } else { near };
-            let value = self.value(value, near, depth + 1)?;
+            let value = self.value(value, near)?;
             let key = self.key(key)?;
             // A string can always be a key.
             let _ = entries.set(key, value);

@@ -5,8 +5,8 @@
 
 use super::failure::{Failure, Outcome, failed};
 use super::operators::{self, BinaryOp, compare, contains};
+use super::show::tojson;
 use super::strftime;
-use super::to_json::tojson;
 use super::value::Run;
 use super::value::{Args, Entries, Native, Value, charge_items, same};
 use crate::text::Text;

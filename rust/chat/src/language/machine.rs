@@ -93,24 +93,20 @@ impl<'p> Machine<'p> {
         let program = self.program;
         match self.block(&program.body) {
             Ok(()) => Ok(self.out),
-            Err(failure) => Err(match *failure {
-                Failure::At(error) => error,
-                Failure::Failed(problem) => self.error(0, Failure::Failed(problem)),
-                Failure::Raised(problem) => self.error(0, Failure::Raised(problem)),
-                Failure::Break => self.error(0, Failure::Failed("'break' outside of a loop".to_owned())),
-                Failure::Continue => self.error(0, Failure::Failed("'continue' outside of a loop".to_owned())),
-            }),
+            Err(failure) => Err(self.error(0, *failure)),
         }
     }
 
     fn error(&self, at: u32, failure: Failure) -> Error {
         let position = Position::of(self.source, at as usize);
-        match failure {
-            Failure::At(error) => error,
-            Failure::Raised(problem) => Error::Raised { problem, position },
-            Failure::Failed(problem) => Error::Template { problem, position },
-            Failure::Break | Failure::Continue => unreachable!("caught by loops"),
-        }
+        let problem = match failure {
+            Failure::At(error) => return error,
+            Failure::Raised(problem) => return Error::Raised { problem, position },
+            Failure::Failed(problem) => problem,
+            Failure::Break => "'break' outside of a loop".to_owned(),
+            Failure::Continue => "'continue' outside of a loop".to_owned(),
+        };
+        Error::Template { problem, position }
     }
 
     /// Evaluates something that is at a place, one level deeper.

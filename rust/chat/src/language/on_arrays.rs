@@ -10,7 +10,7 @@ use super::functions;
 use super::on_objects::string;
 use super::on_scalars::default;
 use super::operators::{self, BinaryOp, compare};
-use super::to_json::tojson;
+use super::show::tojson;
 use super::value::Run;
 use super::value::{Args, Array, Native, Str, Value};
 use super::value::{charge_items, charge_text};

@@ -6,7 +6,7 @@ use ggtok_core::internals::introsort_by;
 
 use super::failure::{Outcome, failed};
 use super::operators::{BinaryOp, compare};
-use super::to_json::tojson;
+use super::show::tojson;
 use super::value::Run;
 use super::value::{Args, Array, Native, Value};
 use super::value::{charge_items, note_deeply};

@@ -3,7 +3,7 @@
 //! Source: the `get_builtins` of these types in `common/jinja/value.cpp` of llama.cpp. Deviations: none.
 
 use super::failure::Outcome;
-use super::to_json::tojson;
+use super::show::tojson;
 use super::value::Run;
 use super::value::{Args, Native, Value, float_to_int};
 use crate::text::Text;

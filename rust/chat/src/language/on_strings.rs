@@ -11,7 +11,7 @@ use super::failure::{Outcome, failed};
 use super::numbers;
 use super::on_arrays::places;
 use super::on_scalars::default;
-use super::to_json::tojson;
+use super::show::tojson;
 use super::value::Run;
 use super::value::{Args, Native, Value};
 use super::value::{charge_string, charge_text};
@@ -96,35 +96,20 @@ fn split(run: &mut Run<'_>, args: &Args, from_end: bool) -> Outcome<Value> {
     let bytes = text.as_bytes();
     let separator = separator.as_bytes();
     run.charge_steps((bytes.len() + separator.len()) / 4)?;
-    let places: Vec<usize> = match from_end {
+    let mut places: Vec<usize> = match from_end {
         false => memmem::find_iter(bytes, separator).take(most).collect(),
         true => memmem::rfind_iter(bytes, separator).take(most).collect(),
     };
+    places.sort_unstable();
     run.charge_bytes((8 + size_of::<Value>()) * (places.len() + 1) + 8 * text.num_runs())?;
-
     let mut items = Vec::with_capacity(places.len() + 1);
-    let mut piece = |start: usize, end: usize| -> Outcome<()> {
+    let mut start = 0;
+    for end in places.into_iter().chain([bytes.len()]) {
         charge_string(run, end - start, 1)?;
         let mut piece = Text::default();
         piece.extend_with_range(text, start..end);
         items.push(Value::string(piece));
-        Ok(())
-    };
-    if from_end {
-        let mut end = bytes.len();
-        for place in places {
-            piece(place + separator.len(), end)?;
-            end = place;
-        }
-        piece(0, end)?;
-        items.reverse();
-    } else {
-        let mut start = 0;
-        for place in places {
-            piece(start, place)?;
-            start = place + separator.len();
-        }
-        piece(start, bytes.len())?;
+        start = end + separator.len();
     }
     Ok(Value::array(items))
 }

@@ -39,7 +39,7 @@ pub(crate) enum BinaryOp {
 const OPERATORS: [(BinaryOp, usize, &str); 16] = [
     (BinaryOp::Or, 0, "or"),
     (BinaryOp::And, 1, "and"),
-    (BinaryOp::NotIn, 3, "not"),
+    (BinaryOp::NotIn, 3, "not in"),
     (BinaryOp::In, 3, "in"),
     (BinaryOp::Eq, 3, "=="),
     (BinaryOp::Ne, 3, "!="),
@@ -56,7 +56,7 @@ const OPERATORS: [(BinaryOp, usize, &str); 16] = [
 ];
 
 impl BinaryOp {
-    /// The operator of a level that is written so. `not` stands for `not in`.
+    /// The operator of a level that is written so.
     pub(crate) fn of(level: usize, symbol: &[u8]) -> Option<Self> {
         OPERATORS.iter().find(|row| row.1 == level && row.2.as_bytes() == symbol).map(|row| row.0)
     }

@@ -1,16 +1,16 @@
-//! Values as text: what `~`, `string` and writing make of them.
+//! Values as text: what `~`, `string` and writing make of them, and JSON, which `tojson` makes of them.
 //!
-//! Source: the `as_string` and `as_repr` of `common/jinja/value.h` and `value_to_string_repr` in `value.cpp` of
-//! llama.cpp. Deviations: 1. Strings inside arrays and objects keep their origins. 2. Values nest at most
-//! [`MOST_DEEP`](super::value::MOST_DEEP) levels.
+//! Source: the `as_string` and `as_repr` of `common/jinja/value.h`, and `value_to_string_repr`, `tojson`, `value_to_json`
+//! and `json_ensure_ascii_preserving_format` in `value.cpp` of llama.cpp. Deviations: 1. Strings, keys and numbers keep
+//! their origins, escapes included. 2. Values nest at most [`MOST_DEEP`](super::value::MOST_DEEP) levels.
 //!
 //! Time: O(length of the text).
 
 use super::failure::{Outcome, failed};
+use super::numbers;
 use super::value::Run;
-use super::value::charge_text;
-use super::value::{Function, Value, check_depth};
-use super::{numbers, to_json};
+use super::value::{Args, Value, check_depth};
+use super::value::{charge_text, note_deeply};
 use crate::text::{Origin, Text};
 
 impl Value {
@@ -19,22 +19,69 @@ impl Value {
         match self {
             Self::String(string) => {
                 charge_text(run, &string.text)?;
-                return Ok(string.text.clone());
+                Ok(string.text.clone())
             }
             Self::Undefined(_) | Self::Function(_) | Self::KwArg(_) => {
-                return failed(format!("{} is not a string value", self.type_name()));
+                failed(format!("{} is not a string value", self.type_name()))
             }
-            _ => {}
+            _ => Layout::new(false, -1).written(run, self),
         }
-        let mut text = Text::default();
-        Writer { run, out: &mut text }.value(self, 0)?;
-        Ok(text)
+    }
+}
+
+/// `tojson(value, ensure_ascii, indent, separators, sort_keys)`
+pub(crate) fn tojson(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    args.check_len(1, 5)?;
+    let value = args.at(0)?;
+    if run.notes {
+        note_deeply(run, value, 0)?;
+    }
+    let indent = match args.named("indent", 2) {
+        Value::Int(indent, _) => i64::from(indent as i32),
+        _ => -1,
+    };
+    if args.named("sort_keys", 4).as_bool()? {
+        return failed("llama.cpp's tojson cannot sort keys");
+    }
+    let is_ascii = args.named("ensure_ascii", 1).as_bool()?;
+    let mut layout = Layout::new(true, indent);
+    if let Value::Array(separators) = args.named("separators", 3) {
+        let separators = separators.items.borrow();
+        for (separator, given) in [&mut layout.item_separator, &mut layout.key_separator].into_iter().zip(&*separators)
+        {
+            *separator = given.as_text(run)?;
+        }
+    }
+    let text = layout.written(run, value)?;
+    Ok(Value::string(if is_ascii { escape_unicode(run, &text)? } else { text }))
+}
+
+/// What is written between values, and how.
+struct Layout {
+    /// As JSON, and not as Python shows values.
+    is_json: bool,
+    /// How many spaces per level. On one line if negative.
+    indent: i64,
+    item_separator: Text,
+    key_separator: Text,
+}
+
+impl Layout {
+    fn new(is_json: bool, indent: i64) -> Self {
+        Self { is_json, indent, item_separator: if indent < 0 { ", " } else { "," }.into(), key_separator: ": ".into() }
+    }
+
+    fn written(&self, run: &mut Run<'_>, value: &Value) -> Outcome<Text> {
+        let mut writer = Writer { run, out: Text::default(), layout: self };
+        writer.value(value, 0)?;
+        Ok(writer.out)
     }
 }
 
 struct Writer<'w, 'p> {
     run: &'w mut Run<'p>,
-    out: &'w mut Text,
+    out: Text,
+    layout: &'w Layout,
 }
 
 impl Writer<'_, '_> {
@@ -54,91 +101,193 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// A value that is not inside another. A string is written with its parts.
+    /// A value that is not inside another. As Python shows it, a string is written with its parts.
     fn value(&mut self, value: &Value, depth: usize) -> Outcome<()> {
         check_depth(depth)?;
         self.run.charge_steps(1)?;
+        let layout = self.layout;
         match value {
-            Value::None => self.write_str("None"),
-            Value::Bool(value) => self.write_str(if *value { "True" } else { "False" }),
+            Value::Bool(value) => {
+                let [no, yes] = if layout.is_json { ["false", "true"] } else { ["False", "True"] };
+                self.write_str(if *value { yes } else { no })
+            }
             Value::Int(value, origin) => self.write(value.to_string().as_bytes(), *origin),
-            Value::Float(float) => self.write(numbers::fixed(float.value).as_bytes(), float.origin),
-            Value::String(string) => {
-                let text = &string.text;
-                if text.is_empty() {
-                    return self.write_str("TMPL:  \n");
-                }
-                charge_text(self.run, text)?;
-                for part in text.parts() {
-                    let is_caller = text.slice(part.clone()).runs().all(|run| run.1.is_caller());
-                    self.write_str(if is_caller { "INPUT: " } else { "TMPL:  " })?;
-                    self.out.extend_with_range(text, part);
-                    self.write_str("\n")?;
-                }
-                Ok(())
+            Value::Float(float) => {
+                let format = if layout.is_json { numbers::general } else { numbers::fixed };
+                self.write(format(float.value).as_bytes(), float.origin)
             }
             Value::Array(array) => {
                 let items = array.items.borrow();
-                self.write_str(if array.is_tuple { "(" } else { "[" })?;
-                for (at, item) in items.iter().enumerate() {
-                    self.item(item, if at > 0 { ", " } else { "" }, depth)?;
-                }
-                self.write_str(match (array.is_tuple, items.len()) {
-                    (true, 1) => ",)",
-                    (true, _) => ")",
-                    (false, _) => "]",
-                })
+                let brackets = match (array.is_tuple && !layout.is_json, items.len()) {
+                    (false, _) => ["[", "]"],
+                    (true, 1) => ["(", ",)"],
+                    (true, _) => ["(", ")"],
+                };
+                self.items(brackets, &items, depth, |writer, item| writer.item(item, depth + 1))
             }
             Value::Object(object) => {
-                self.write_str("{")?;
-                for (at, (key, value)) in object.entries.borrow().iter().enumerate() {
-                    self.item(key, if at > 0 { ", " } else { "" }, depth)?;
-                    self.item(value, ": ", depth)?;
-                }
-                self.write_str("}")
+                let entries = object.entries.borrow();
+                self.items(["{", "}"], entries.iter().as_slice(), depth, |writer, (key, value)| {
+                    match key {
+                        Value::Int(..) | Value::Float(_) | Value::Bool(_) | Value::None | Value::Array(_)
+                            if layout.is_json =>
+                        {
+                            let key = key.as_text(writer.run)?;
+                            writer.quoted(&key)?;
+                        }
+                        _ => writer.item(key, depth + 1)?,
+                    }
+                    writer.write_text(&layout.key_separator)?;
+                    writer.item(value, depth + 1)
+                })
             }
-            Value::Undefined(None) => self.write_str("Undefined"),
-            Value::Undefined(Some(hint)) if hint.text.is_empty() => self.write_str("Undefined"),
-            Value::Undefined(Some(hint)) => {
+            Value::String(string) if layout.is_json => self.quoted(&string.text),
+            _ if layout.is_json => self.write_str("null"),
+            Value::String(string) => self.parts(&string.text),
+            Value::None => self.write_str("None"),
+            Value::Undefined(Some(hint)) if !hint.text.is_empty() => {
                 self.write_str("Undefined (hint: '")?;
                 self.write_text(&hint.text)?;
                 self.write_str("')")
             }
-            Value::Function(function) => self.function(function, depth),
+            Value::Function(function) => {
+                self.write_str("Function<")?;
+                self.write_text(&function.name.text)?;
+                self.write_str(">(")?;
+                function.this.iter().try_for_each(|this| self.value(this, depth + 1))?;
+                self.write_str(")")
+            }
+            Value::Undefined(_) => self.write_str("Undefined"),
             Value::KwArg(_) => self.write_str("KwArg"),
         }
     }
 
     /// A value inside another.
-    fn item(&mut self, value: &Value, before: &str, depth: usize) -> Outcome<()> {
-        self.write_str(before)?;
+    fn item(&mut self, value: &Value, depth: usize) -> Outcome<()> {
         match value {
-            Value::String(string) if string.text.as_bytes().contains(&b'\'') => {
-                to_json::write_string(self.run, self.out, &string.text)
+            Value::String(string) if self.layout.is_json || string.text.as_bytes().contains(&b'\'') => {
+                self.quoted(&string.text)
             }
             Value::String(string) => {
                 self.write_str("'")?;
                 self.write_text(&string.text)?;
                 self.write_str("'")
             }
-            _ => self.value(value, depth + 1),
+            _ => self.value(value, depth),
         }
     }
 
-    fn function(&mut self, function: &Function, depth: usize) -> Outcome<()> {
-        self.write_str("Function<")?;
-        self.write_text(&function.name.text)?;
-        self.write_str(">(")?;
-        if let Some(this) = &function.this {
-            self.value(this, depth + 1)?;
+    /// Items in brackets.
+    fn items<T>(
+        &mut self,
+        [open, close]: [&str; 2],
+        items: &[T],
+        depth: usize,
+        write: impl Fn(&mut Self, &T) -> Outcome<()>,
+    ) -> Outcome<()> {
+        self.write_str(open)?;
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 {
+                self.write_text(&self.layout.item_separator)?;
+            }
+            self.new_line(depth + 1)?;
+            write(self, item)?;
         }
-        self.write_str(")")
+        if !items.is_empty() {
+            self.new_line(depth)?;
+        }
+        self.write_str(close)
     }
+
+    fn new_line(&mut self, depth: usize) -> Outcome<()> {
+        let Ok(indent) = usize::try_from(self.layout.indent) else { return Ok(()) };
+        let count = indent.saturating_mul(depth);
+        self.run.charge_bytes(count.saturating_mul(2))?;
+        self.write_str(&("\n".to_owned() + &" ".repeat(count)))
+    }
+
+    /// A string in quotes.
+    fn quoted(&mut self, text: &Text) -> Outcome<()> {
+        charge_text(self.run, text)?;
+        let is_escaped = |byte: &&u8| **byte < 0x20 || matches!(**byte, b'"' | b'\\');
+        self.run.charge_bytes(16 * text.as_bytes().iter().filter(is_escaped).count())?;
+        self.out.extend(b"\"", Origin::TEMPLATE);
+        self.out.extend_escaped(text);
+        self.out.extend(b"\"", Origin::TEMPLATE);
+        Ok(())
+    }
+
+    /// A string with its parts and whose they are.
+    fn parts(&mut self, text: &Text) -> Outcome<()> {
+        if text.is_empty() {
+            return self.write_str("TMPL:  \n");
+        }
+        charge_text(self.run, text)?;
+        for part in text.parts() {
+            let is_caller = text.slice(part.clone()).runs().all(|run| run.1.is_caller());
+            self.write_str(if is_caller { "INPUT: " } else { "TMPL:  " })?;
+            self.out.extend_with_range(text, part);
+            self.write_str("\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// Replaces what is not ASCII inside of quotes by escapes.
+fn escape_unicode(run: &mut Run<'_>, text: &Text) -> Outcome<Text> {
+    charge_text(run, text)?;
+    let mut out = Text::default();
+    let (mut at, mut is_inside, mut is_escaped) = (0, false, false);
+    for chunk in text.as_bytes().utf8_chunks() {
+        let invalid = chunk.invalid().iter().map(|_| (char::REPLACEMENT_CHARACTER, 1));
+        for (char, len) in chunk.valid().chars().map(|char| (char, char.len_utf8())).chain(invalid) {
+            if is_inside && !char.is_ascii() {
+                run.charge_bytes(20)?;
+                for unit in char.encode_utf16(&mut [0; 2]) {
+                    out.extend(format!("\\u{unit:04x}").as_bytes(), text.origin_at(at));
+                }
+            } else {
+                out.extend_with_range(text, at..at + len);
+            }
+            at += len;
+            is_inside ^= char == '"' && !is_escaped;
+            is_escaped = is_inside && char == '\\' && !is_escaped;
+        }
+    }
+    Ok(out)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::functions::render_marked;
+    use super::super::functions::{render, render_marked};
+    use super::*;
+
+    #[test]
+    fn json_keeps_origins() {
+        let cases = [
+            ("{{ x|tojson }}", "a\"\n\u{1}", "\"<a\\\"\\n\\u0001>\""),
+            ("{{ {x: [1, x]}|tojson }}", "k", "{\"<k>\": [1, \"<k>\"]}"),
+            ("{{ ('a' ~ x)|tojson(ensure_ascii=true) }}", "ü😀", "\"a<\\u00fc\\ud83d\\ude00>\""),
+            ("{{ [1, 2]|tojson(separators=(x, '')) }}", ";", "[1<;>2]"),
+        ];
+        for (template, x, expected) in cases {
+            assert_eq!(render_marked(template, x), expected, "{template}");
+        }
+    }
+
+    #[test]
+    fn lines_are_indented() {
+        let text = render("{{ {'a': [1, {}], 'b': []}|tojson(indent=1) }}", Value::None).unwrap();
+        assert_eq!(text, "{\n \"a\": [\n  1,\n  {}\n ],\n \"b\": []\n}");
+        assert_eq!(render("{{ [1, 2]|tojson(indent=0) }}", Value::None).unwrap(), "[\n1,\n2\n]");
+    }
+
+    #[test]
+    fn what_is_not_utf_8_is_replaced_byte_by_byte() {
+        let text = Value::string(Text::template(b"\xE2\x82a\xC0\x80\xFF".as_slice()));
+        let text = render("{{ x|tojson(true) }}", text).unwrap();
+        assert_eq!(text, "\"\\ufffd\\ufffda\\ufffd\\ufffd\\ufffd\"");
+    }
 
     #[test]
     fn bytes_keep_their_origins() {

@@ -102,6 +102,7 @@ impl Template {
     pub fn render(&self, variables: &Object, now: &Now, budget: &mut Budget) -> Result<Text, Error> {
         let mut values = Vec::with_capacity(variables.len());
         for (name, value) in variables.iter() {
+            value.check_depth()?;
             let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
             values.push((name, Value::from_json(value, Origin::TEMPLATE, budget)?));
         }

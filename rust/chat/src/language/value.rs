@@ -1,7 +1,8 @@
 //! Values of the template language: what variables hold and expressions give.
 //!
 //! Source: `common/jinja/value.h` of llama.cpp. Deviations: 1. Values nest at most [`MOST_DEEP`] levels where they are
-//! walked; llama.cpp's stack overflows. 2. Numbers that come from a caller know that, so that their digits do.
+//! walked; llama.cpp's stack overflows. 2. Numbers that come from a caller know that, so that their digits do. 3. A
+//! keyword argument that a template puts into an array cannot be a key.
 //!
 //! Arrays and objects are shared and can be changed by whoever holds them, as in Python. A value is for one thread and
 //! one rendering.
@@ -333,7 +334,7 @@ impl Value {
         check_depth(depth)?;
         let is_fixed = |value: &Self| Ok(value.is_immutable() && value.is_hashable(depth + 1)?);
         match self {
-            Self::Undefined(_) | Self::Function(_) => Ok(false),
+            Self::Undefined(_) | Self::Function(_) | Self::KwArg(_) => Ok(false),
             Self::Array(array) => all(array.items.borrow().iter(), is_fixed),
             Self::Object(object) => all(object.entries.borrow().iter().map(|entry| &entry.1), is_fixed),
             _ => Ok(true),

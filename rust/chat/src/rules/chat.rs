@@ -10,7 +10,6 @@
 //! and with [`Closing::Always`], a last assistant's message is closed; llama-server continues it. 2. No grammar and no
 //! parser for the answer are made.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -223,8 +222,8 @@ impl ChatTemplate {
 }
 
 /// The template without conditions that no message of llama-server's fulfils, where two models' templates have them.
-fn repaired(source: &[u8]) -> Cow<'_, [u8]> {
-    const NEVER: &[u8] = b"{%- if false %}";
+fn repaired(source: &[u8]) -> Vec<u8> {
+    const NEVER: &str = "{%- if false %}";
     const REPAIRS: [(&str, &str, &str); 2] = [
         (
             "<|channel|>",
@@ -240,22 +239,9 @@ fn repaired(source: &[u8]) -> Cow<'_, [u8]> {
              message['tool_calls']|length == 0) %}",
         ),
     ];
-    let mut source = Cow::Borrowed(source);
-    for (token, sign, condition) in REPAIRS {
-        let has = |what: &str| memchr::memmem::find(&source, what.as_bytes()).is_some();
-        if has(token) && has(sign) {
-            let mut rest = &source[..];
-            let mut copy = Vec::with_capacity(source.len());
-            while let Some(at) = memchr::memmem::find(rest, condition.as_bytes()) {
-                copy.extend_from_slice(&rest[..at]);
-                copy.extend_from_slice(NEVER);
-                rest = &rest[at + condition.len()..];
-            }
-            copy.extend_from_slice(rest);
-            source = Cow::Owned(copy);
-        }
-    }
-    source
+    let Ok(text) = std::str::from_utf8(source) else { return source.into() };
+    let repairs = REPAIRS.iter().filter(|(token, sign, _)| text.contains(token) && text.contains(sign));
+    repairs.fold(text.to_owned(), |text, repair| text.replace(repair.2, NEVER)).into()
 }
 
 /// Whether and how the last message is continued, and whether there is a generation prompt.

@@ -73,11 +73,12 @@ impl Parser<'_> {
     /// The operator of a level that comes next.
     fn operator(&self, level: usize) -> Option<BinaryOp> {
         let token = self.token(0)?;
-        let is_operator = match token.kind {
-            Kind::Name => token.value != b"not" || self.is_name(1, "in"),
-            kind => matches!(kind, Kind::Comparison | Kind::Additive | Kind::Multiplicative),
+        let symbol: &[u8] = match token.kind {
+            Kind::Name if token.value == b"not" && self.is_name(1, "in") => b"not in",
+            Kind::Name | Kind::Comparison | Kind::Additive | Kind::Multiplicative => &token.value,
+            _ => return None,
         };
-        if is_operator { BinaryOp::of(level, &token.value) } else { None }
+        BinaryOp::of(level, symbol)
     }
 
     fn count_operator(&mut self) -> Result<(), Error> {

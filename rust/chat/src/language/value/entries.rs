@@ -3,8 +3,7 @@
 //! Time: O(1) per operation.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::rc::Rc;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 use super::super::failure::{Outcome, failed};
 use super::Value;
@@ -50,7 +49,7 @@ impl Entries {
     /// The value of a key that is a string.
     pub(crate) fn get_bytes(&self, key: &[u8]) -> Option<&Value> {
         let is_key = |pair: &(Value, Value)| matches!(&pair.0, Value::String(text) if text.text.as_bytes() == key);
-        self.find(|| hash_of_bytes(key), is_key).map(|at| &self.pairs[at].1)
+        self.find(|| HASHES.with(|hashes| hashes.hash_one(key)), is_key).map(|at| &self.pairs[at].1)
     }
 
     /// Where a key is that can be one. One that is not a number is never found.
@@ -123,55 +122,24 @@ thread_local! {
     static HASHES: RandomState = RandomState::new();
 }
 
-fn hash_of_bytes(key: &[u8]) -> u64 {
-    HASHES.with(|hashes| {
-        let mut hasher = hashes.build_hasher();
-        hasher.write(key);
-        hasher.finish()
-    })
-}
-
 /// Equal keys have equal hashes, and no template can find many others that have the same.
 fn hash_of(key: &Value) -> u64 {
-    if let Value::String(key) = key {
-        return hash_of_bytes(key.text.as_bytes());
-    }
-    HASHES.with(|hashes| {
-        let mut hasher = hashes.build_hasher();
-        feed(&mut hasher, key);
-        hasher.finish()
-    })
+    HASHES.with(|hashes| hashes.hash_one(Key(key)))
 }
 
-fn feed(hasher: &mut impl Hasher, key: &Value) {
-    match (key, key.worth()) {
-        (Value::String(key), _) => hasher.write_u64(hash_of_bytes(key.text.as_bytes())),
-        (Value::Array(tuple), _) => {
-            hasher.write_usize(tuple.items.borrow().len());
-            tuple.items.borrow().iter().for_each(|item| feed(hasher, item));
-        }
-        // Zeros are equal whatever their sign.
-        (_, Some((int, float))) => {
-            hasher.write_i64(int);
-            hasher.write_u64((float + 0.0).to_bits());
-        }
-        // Two that are not the same are equal only if they have the same value, by identity.
-        (Value::KwArg(argument), _) => {
-            hasher.write_usize(address(&argument.value).unwrap_or_else(|| Rc::as_ptr(argument).addr()));
-        }
-        _ => hasher.write_u8(0),
-    }
-}
+/// Feeds what keys are compared by to a hash.
+struct Key<'a>(&'a Value);
 
-/// Where a value is, if others can be the same.
-fn address(value: &Value) -> Option<usize> {
-    Some(match value {
-        Value::Float(float) => Rc::as_ptr(float).addr(),
-        Value::String(string) => Rc::as_ptr(string).addr(),
-        Value::Array(array) => Rc::as_ptr(array).addr(),
-        Value::Object(object) => Rc::as_ptr(object).addr(),
-        Value::Function(function) => Rc::as_ptr(function).addr(),
-        Value::KwArg(argument) => Rc::as_ptr(argument).addr(),
-        _ => return None,
-    })
+impl Hash for Key<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.0 {
+            Value::String(key) => key.text.as_bytes().hash(state),
+            Value::Array(tuple) => {
+                state.write_usize(tuple.items.borrow().len());
+                tuple.items.borrow().iter().for_each(|item| Key(item).hash(state));
+            }
+            // Zeros are equal whatever their sign.
+            key => key.worth().map(|(int, float)| (int, (float + 0.0).to_bits())).hash(state),
+        }
+    }
 }
