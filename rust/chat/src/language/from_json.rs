@@ -3,11 +3,8 @@
 //! Source: `global_from_json` in `common/jinja/value.cpp` of llama.cpp. Deviations: 1. Numbers have the origin of the
 //! nearest key around them.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
-
 use super::value::Entries;
-use super::value::{Object, Str, Value, held};
+use super::value::{Str, Value, held};
 use crate::budget::Budget;
 use crate::error::Error;
 use crate::json::{self, Json};
@@ -69,12 +66,7 @@ impl Maker<'_> {
             // A string can always be a key.
             let _ = entries.set(key, value);
         }
-        Ok(Value::Object(Rc::new(Object {
-            entries: RefCell::new(entries),
-            has_builtins: true,
-            message: object.message,
-            marks: Cell::new(0),
-        })))
+        Ok(Value::object_with(entries, true, object.message))
     }
 
     fn key(&mut self, key: &Text) -> Result<Value, Error> {

@@ -18,30 +18,10 @@ pub(crate) enum Kind {
     Number,
     String,
     Name,
-    Equals,
-    OpenParen,
-    CloseParen,
-    OpenStatement,
-    CloseStatement,
-    OpenExpression,
-    CloseExpression,
-    OpenSquare,
-    CloseSquare,
-    OpenCurly,
-    CloseCurly,
-    Comma,
-    Dot,
-    Colon,
-    Pipe,
-    /// `+`, `-` or `~` between two values.
-    Additive,
-    /// `*`, `/` or `%`.
-    Multiplicative,
-    Comparison,
+    /// One of [`SYMBOLS`], without the `-` that strips white space.
+    Symbol,
     /// `+` or `-` before a value.
     Unary,
-    /// The end of the template.
-    End,
 }
 
 /// A token: its kind, its value and where it starts.
@@ -53,38 +33,9 @@ pub(crate) struct Token {
 }
 
 /// The first match wins.
-const SYMBOLS: [(&[u8], Kind); 31] = [
-    (b"{%-", Kind::OpenStatement),
-    (b"-%}", Kind::CloseStatement),
-    (b"{{-", Kind::OpenExpression),
-    (b"-}}", Kind::CloseExpression),
-    (b"{%", Kind::OpenStatement),
-    (b"%}", Kind::CloseStatement),
-    (b"{{", Kind::OpenExpression),
-    (b"}}", Kind::CloseExpression),
-    (b"(", Kind::OpenParen),
-    (b")", Kind::CloseParen),
-    (b"{", Kind::OpenCurly),
-    (b"}", Kind::CloseCurly),
-    (b"[", Kind::OpenSquare),
-    (b"]", Kind::CloseSquare),
-    (b",", Kind::Comma),
-    (b".", Kind::Dot),
-    (b":", Kind::Colon),
-    (b"|", Kind::Pipe),
-    (b"<=", Kind::Comparison),
-    (b">=", Kind::Comparison),
-    (b"==", Kind::Comparison),
-    (b"!=", Kind::Comparison),
-    (b"<", Kind::Comparison),
-    (b">", Kind::Comparison),
-    (b"+", Kind::Additive),
-    (b"-", Kind::Additive),
-    (b"~", Kind::Additive),
-    (b"*", Kind::Multiplicative),
-    (b"/", Kind::Multiplicative),
-    (b"%", Kind::Multiplicative),
-    (b"=", Kind::Equals),
+const SYMBOLS: [&str; 31] = [
+    "{%-", "-%}", "{{-", "-}}", "{%", "%}", "{{", "}}", "(", ")", "{", "}", "[", "]", ",", ".", ":", "|", "<=", ">=",
+    "==", "!=", "<", ">", "+", "-", "~", "*", "/", "%", "=",
 ];
 
 /// A template with `\n` for every line end, as the lexer reads it. Positions are those of this text.
@@ -130,6 +81,11 @@ impl Lexer<'_> {
         self.tokens.last().map(|token| token.kind)
     }
 
+    /// Whether the last token is one of these symbols.
+    fn follows(&self, symbols: &[&[u8]]) -> bool {
+        self.tokens.last().is_some_and(|token| token.kind == Kind::Symbol && symbols.contains(&&*token.value))
+    }
+
     fn push(&mut self, kind: Kind, value: impl Into<Vec<u8>>, at: usize) {
         self.tokens.push(Token { kind, value: value.into(), at: at as u32 });
     }
@@ -140,15 +96,14 @@ impl Lexer<'_> {
 
     /// Reads one token, or only white space.
     fn next(&mut self) -> Result<(), Error> {
-        let last = self.last();
-        let is_outside = matches!(last, None | Some(Kind::CloseStatement | Kind::CloseExpression | Kind::Comment));
+        let is_outside = matches!(self.last(), None | Some(Kind::Comment)) || self.follows(&[b"%}", b"}}"]);
         if is_outside && self.text() {
             return Ok(());
         }
         if self.source[self.at..].starts_with(b"{#") {
             return self.comment();
         }
-        if self.peek(0) == b'-' && matches!(last, Some(Kind::OpenExpression | Kind::OpenStatement)) {
+        if self.peek(0) == b'-' && self.follows(&[b"{{", b"{%"]) {
             self.at += 1;
         }
         while is_space(self.peek(0)) {
@@ -260,7 +215,8 @@ impl Lexer<'_> {
         }
         match self.last() {
             None | Some(Kind::Text) => self.fail(format!("unexpected character: {}", char::from(sign))),
-            Some(Kind::Name | Kind::Number | Kind::String | Kind::CloseParen | Kind::CloseSquare) => Ok(false),
+            Some(Kind::Name | Kind::Number | Kind::String) => Ok(false),
+            _ if self.follows(&[b")", b"]"]) => Ok(false),
             Some(_) => {
                 let start = self.at;
                 self.at += 1;
@@ -287,18 +243,18 @@ impl Lexer<'_> {
 
     fn symbol(&mut self) -> bool {
         let rest = &self.source[self.at..];
-        let fits =
-            |&&(symbol, _): &&(&[u8], Kind)| rest.starts_with(symbol) && !(symbol == b"}}" && self.open_curly > 0);
-        let Some(&(symbol, kind)) = SYMBOLS.iter().find(fits) else {
+        let fits = |symbol: &&&str| rest.starts_with(symbol.as_bytes()) && !(**symbol == "}}" && self.open_curly > 0);
+        let Some(symbol) = SYMBOLS.iter().find(fits) else {
             return false;
         };
-        self.push(kind, symbol, self.at);
-        match kind {
-            Kind::OpenExpression => self.open_curly = 0,
-            Kind::OpenCurly => self.open_curly = self.open_curly.wrapping_add(1),
-            Kind::CloseCurly => self.open_curly = self.open_curly.wrapping_sub(1),
+        match *symbol {
+            "{{" | "{{-" => self.open_curly = 0,
+            "{" => self.open_curly = self.open_curly.wrapping_add(1),
+            "}" => self.open_curly = self.open_curly.wrapping_sub(1),
             _ => {}
         }
+        let value = if symbol.len() == 3 { symbol.trim_matches('-') } else { symbol };
+        self.push(Kind::Symbol, value, self.at);
         self.at += symbol.len();
         true
     }

@@ -53,12 +53,12 @@ impl<'s> Parser<'s> {
         self.tokens.get(self.at + ahead)
     }
 
-    fn kind(&self, ahead: usize) -> Kind {
-        self.token(ahead).map_or(Kind::End, |token| token.kind)
+    fn is(&self, kind: Kind) -> bool {
+        self.token(0).is_some_and(|token| token.kind == kind)
     }
 
-    fn is(&self, kind: Kind) -> bool {
-        self.kind(0) == kind
+    fn is_symbol(&self, symbol: &str) -> bool {
+        self.is(Kind::Symbol) && self.token(0).is_some_and(|token| token.value == symbol.as_bytes())
     }
 
     fn is_name(&self, ahead: usize, name: &str) -> bool {
@@ -67,7 +67,7 @@ impl<'s> Parser<'s> {
 
     /// Whether `{% name` comes next, for one of these names.
     fn is_statement(&self, names: &[&str]) -> bool {
-        self.is(Kind::OpenStatement) && names.iter().any(|name| self.is_name(1, name))
+        self.is_symbol("{%") && names.iter().any(|name| self.is_name(1, name))
     }
 
     /// Where the next token is.
@@ -88,20 +88,19 @@ impl<'s> Parser<'s> {
         Ok(token)
     }
 
-    fn expect(&mut self, kind: Kind, what: &str) -> Result<(), Error> {
+    fn expect(&mut self, symbol: &str) -> Result<(), Error> {
+        if self.takes(symbol) {
+            return Ok(());
+        }
         match self.token(0) {
-            Some(token) if token.kind == kind => {
-                self.at += 1;
-                Ok(())
-            }
-            Some(token) => self.fail(format!("expected {what}, not '{}'", String::from_utf8_lossy(&token.value))),
-            None => self.fail(format!("the template ends where {what} is expected")),
+            Some(token) => self.fail(format!("expected {symbol}, not '{}'", String::from_utf8_lossy(&token.value))),
+            None => self.fail(format!("the template ends where {symbol} is expected")),
         }
     }
 
-    /// Takes the next token if it is of this kind.
-    fn takes(&mut self, kind: Kind) -> bool {
-        let is = self.is(kind);
+    /// Takes the next token if it is this symbol.
+    fn takes(&mut self, symbol: &str) -> bool {
+        let is = self.is_symbol(symbol);
         self.at += usize::from(is);
         is
     }
@@ -159,21 +158,23 @@ impl<'s> Parser<'s> {
     /// A statement, text, or an expression to write. Comments are none.
     fn statement(&mut self) -> Result<Option<Statement>, Error> {
         self.operators = 0;
-        self.nested(|parser| match parser.kind(0) {
-            Kind::Comment => {
+        self.nested(|parser| match parser.token(0) {
+            Some(token) if token.kind == Kind::Comment => {
                 parser.at += 1;
                 Ok(None)
             }
-            Kind::Text => Ok(Some(Statement::Text(parser.next()?.value.clone()))),
-            Kind::OpenStatement => parser.block().map(Some),
-            Kind::OpenExpression => {
+            Some(token) if token.kind == Kind::Text => {
                 parser.at += 1;
+                Ok(Some(Statement::Text(token.value.clone())))
+            }
+            Some(_) if parser.takes("{%") => parser.block().map(Some),
+            Some(_) if parser.takes("{{") => {
                 let expression = parser.expression()?;
-                parser.expect(Kind::CloseExpression, "}}")?;
+                parser.expect("}}")?;
                 Ok(Some(Statement::Write(expression)))
             }
-            Kind::End => parser.fail("the template ends inside a block"),
-            _ => parser.fail("unexpected token"),
+            Some(_) => parser.fail("unexpected token"),
+            None => parser.fail("the template ends inside a block"),
         })
     }
 
@@ -187,7 +188,7 @@ impl<'s> Parser<'s> {
     }
 
     fn close(&mut self) -> Result<(), Error> {
-        self.expect(Kind::CloseStatement, "%}")
+        self.expect("%}")
     }
 
     /// `{% name %}`, which is known to come next but for the last token.
@@ -197,7 +198,6 @@ impl<'s> Parser<'s> {
     }
 
     fn block(&mut self) -> Result<Statement, Error> {
-        self.at += 1;
         let at = self.place();
         if !self.is(Kind::Name) {
             return self.fail("unknown statement");
@@ -211,7 +211,7 @@ impl<'s> Parser<'s> {
             b"call" => self.call_block(at),
             b"filter" => {
                 let mut filter = self.primary()?;
-                if matches!(filter.node, Node::Name(_)) && self.is(Kind::OpenParen) {
+                if matches!(filter.node, Node::Name(_)) && self.is_symbol("(") {
                     filter = self.call(filter)?;
                 }
                 let filter = self.filter(filter);
@@ -285,7 +285,7 @@ impl<'s> Parser<'s> {
         let target = self.sequence(Self::expression)?;
         self.set(&target);
         let (mut value, mut body) = (None, Vec::new());
-        if self.takes(Kind::Equals) {
+        if self.takes("=") {
             value = Some(self.sequence(Self::expression)?);
         } else {
             self.close()?;
@@ -309,7 +309,7 @@ impl<'s> Parser<'s> {
     }
 
     fn call_block(&mut self, at: u32) -> Result<Statement, Error> {
-        let parameters = if self.is(Kind::OpenParen) { self.parameters()? } else { Vec::new() };
+        let parameters = if self.is_symbol("(") { self.parameters()? } else { Vec::new() };
         let Node::Name(callee) = self.primary()?.node else {
             return self.fail("expected the name of a macro");
         };

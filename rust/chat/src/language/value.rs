@@ -96,6 +96,12 @@ pub(crate) struct Array {
     pub(crate) marks: Cell<u8>,
 }
 
+impl Array {
+    fn new(items: Vec<Value>, is_tuple: bool) -> Self {
+        Self { items: RefCell::new(items), is_tuple, marks: Cell::new(0) }
+    }
+}
+
 /// A mapping.
 #[derive(Debug)]
 pub(crate) struct Object {
@@ -198,20 +204,19 @@ impl Value {
     }
 
     pub(crate) fn array(items: Vec<Self>) -> Self {
-        Self::Array(Rc::new(Array { items: RefCell::new(items), is_tuple: false, marks: Cell::new(0) }))
+        Self::Array(Rc::new(Array::new(items, false)))
     }
 
     pub(crate) fn tuple(items: Vec<Self>) -> Self {
-        Self::Array(Rc::new(Array { items: RefCell::new(items), is_tuple: true, marks: Cell::new(0) }))
+        Self::Array(Rc::new(Array::new(items, true)))
     }
 
     pub(crate) fn object(entries: Entries) -> Self {
-        Self::Object(Rc::new(Object {
-            entries: RefCell::new(entries),
-            has_builtins: true,
-            message: None,
-            marks: Cell::new(0),
-        }))
+        Self::object_with(entries, true, None)
+    }
+
+    pub(crate) fn object_with(entries: Entries, has_builtins: bool, message: Option<usize>) -> Self {
+        Self::Object(Rc::new(Object { entries: RefCell::new(entries), has_builtins, message, marks: Cell::new(0) }))
     }
 
     /// Its kind, if it has methods. Objects without methods have none either.
@@ -231,22 +236,23 @@ impl Value {
 
     /// What it is called in errors.
     pub(crate) fn type_name(&self) -> String {
-        match self {
-            Self::Undefined(None) => "Undefined".to_owned(),
-            Self::Undefined(Some(hint)) if hint.text.is_empty() => "Undefined".to_owned(),
-            Self::Undefined(Some(hint)) => {
-                format!("Undefined (hint: '{}')", String::from_utf8_lossy(hint.text.as_bytes()))
+        let name = match self {
+            Self::Undefined(Some(hint)) if !hint.text.is_empty() => {
+                return format!("Undefined (hint: '{}')", hint.text);
             }
-            Self::None => "None".to_owned(),
-            Self::Bool(_) => "Boolean".to_owned(),
-            Self::Int(..) => "Integer".to_owned(),
-            Self::Float(_) => "Float".to_owned(),
-            Self::String(_) => "String".to_owned(),
-            Self::Array(array) => (if array.is_tuple { "Tuple" } else { "Array" }).to_owned(),
-            Self::Object(_) => "Object".to_owned(),
-            Self::Function(_) => "Function".to_owned(),
-            Self::KwArg(_) => "KwArg".to_owned(),
-        }
+            Self::Undefined(_) => "Undefined",
+            Self::None => "None",
+            Self::Bool(_) => "Boolean",
+            Self::Int(..) => "Integer",
+            Self::Float(_) => "Float",
+            Self::String(_) => "String",
+            Self::Array(array) if array.is_tuple => "Tuple",
+            Self::Array(_) => "Array",
+            Self::Object(_) => "Object",
+            Self::Function(_) => "Function",
+            Self::KwArg(_) => "KwArg",
+        };
+        name.to_owned()
     }
 
     fn is_not<T>(&self, what: &str) -> Outcome<T> {
@@ -299,25 +305,25 @@ impl Value {
         }
     }
 
+    fn noted(&self) -> Option<&Cell<u8>> {
+        match self {
+            Self::String(string) => Some(&string.marks),
+            Self::Array(array) => Some(&array.marks),
+            Self::Object(object) => Some(&object.marks),
+            _ => None,
+        }
+    }
+
     /// Notes what is done to it.
     pub(crate) fn note(&self, marks: u8) {
-        let cell = match self {
-            Self::String(string) => &string.marks,
-            Self::Array(array) => &array.marks,
-            Self::Object(object) => &object.marks,
-            _ => return,
-        };
-        cell.set(cell.get() | marks);
+        if let Some(noted) = self.noted() {
+            noted.set(noted.get() | marks);
+        }
     }
 
     /// What was noted.
     pub(crate) fn marks(&self) -> u8 {
-        match self {
-            Self::String(string) => string.marks.get(),
-            Self::Array(array) => array.marks.get(),
-            Self::Object(object) => object.marks.get(),
-            _ => 0,
-        }
+        self.noted().map_or(0, Cell::get)
     }
 
     /// Whether it cannot be changed.

@@ -1,12 +1,11 @@
 //! `{% for %}`: the items, the turns and the variable `loop`.
 
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::super::ast::{For, Node, Statement};
 use super::super::failure::{Failure, Outcome, failed};
 use super::super::value::Entries;
-use super::super::value::{Object, Str, Value, mark};
+use super::super::value::{Str, Value, mark};
 use super::Machine;
 use crate::text::Origin;
 
@@ -134,11 +133,6 @@ impl<'p> Machine<'p> {
         for (key, value) in keys.iter().zip(values) {
             entries.push(Value::String(Rc::clone(key)), value);
         }
-        Value::Object(Rc::new(Object {
-            entries: RefCell::new(entries),
-            has_builtins: false,
-            message: None,
-            marks: Cell::new(0),
-        }))
+        Value::object_with(entries, false, None)
     }
 }

@@ -17,11 +17,11 @@ impl Parser<'_> {
     pub(super) fn sequence(&mut self, item: fn(&mut Self) -> Result<Expression, Error>) -> Result<Expression, Error> {
         let at = self.place();
         let first = item(self)?;
-        if !self.is(Kind::Comma) {
+        if !self.is_symbol(",") {
             return Ok(first);
         }
         let mut items = vec![first];
-        while self.takes(Kind::Comma) {
+        while self.takes(",") {
             items.push(item(self)?);
         }
         Ok(Expression { at, node: Node::Tuple(items) })
@@ -75,7 +75,7 @@ impl Parser<'_> {
         let token = self.token(0)?;
         let symbol: &[u8] = match token.kind {
             Kind::Name if token.value == b"not" && self.is_name(1, "in") => b"not in",
-            Kind::Name | Kind::Comparison | Kind::Additive | Kind::Multiplicative => &token.value,
+            Kind::Name | Kind::Symbol => &token.value,
             _ => return None,
         };
         BinaryOp::of(level, symbol)
@@ -99,7 +99,7 @@ impl Parser<'_> {
             self.count_operator()?;
             let is_negated = self.takes_name("not");
             let mut test = self.primary()?;
-            if self.is(Kind::OpenParen) {
+            if self.is_symbol("(") {
                 test = self.call(test)?;
             } else if self.begins_argument() {
                 let at = self.place();
@@ -118,9 +118,10 @@ impl Parser<'_> {
 
     /// Whether what comes next is the argument of a test without parentheses, as in `x is divisibleby 3`.
     fn begins_argument(&self) -> bool {
-        match self.kind(0) {
-            Kind::Number | Kind::String | Kind::OpenCurly | Kind::OpenSquare => true,
-            Kind::Name => !["and", "or", "else"].iter().any(|name| self.is_name(0, name)),
+        match self.token(0).map(|token| token.kind) {
+            Some(Kind::Number | Kind::String) => true,
+            Some(Kind::Symbol) => self.is_symbol("{") || self.is_symbol("["),
+            Some(Kind::Name) => !["and", "or", "else"].iter().any(|name| self.is_name(0, name)),
             _ => false,
         }
     }
@@ -134,12 +135,12 @@ impl Parser<'_> {
         let mut operand = self.unary()?;
         loop {
             let at = self.place();
-            if !self.takes(Kind::Pipe) {
+            if !self.takes("|") {
                 return Ok(operand);
             }
             self.count_operator()?;
             let mut filter = self.primary()?;
-            if self.is(Kind::OpenParen) {
+            if self.is_symbol("(") {
                 filter = self.call(filter)?;
             }
             let filter = self.filter(filter);
@@ -185,24 +186,21 @@ impl Parser<'_> {
     fn members(&mut self, mut object: Expression) -> Result<Expression, Error> {
         loop {
             let at = self.place();
-            let node = match self.kind(0) {
-                Kind::Dot => {
-                    self.at += 1;
-                    let property = match self.primary()?.node {
-                        Node::Name(id) => Property::Name(id),
-                        Node::Int(index) => Property::Index(index),
-                        _ => Property::Invalid,
-                    };
-                    Node::Member(Box::new(object), property)
-                }
-                Kind::OpenSquare => {
-                    self.at += 1;
-                    let property = self.subscript()?;
-                    self.expect(Kind::CloseSquare, "]")?;
-                    Node::Member(Box::new(object), property)
-                }
-                Kind::OpenParen => Node::Call(Box::new(object), self.arguments()?),
-                _ => return Ok(object),
+            let node = if self.takes(".") {
+                let property = match self.primary()?.node {
+                    Node::Name(id) => Property::Name(id),
+                    Node::Int(index) => Property::Index(index),
+                    _ => Property::Invalid,
+                };
+                Node::Member(Box::new(object), property)
+            } else if self.takes("[") {
+                let property = self.subscript()?;
+                self.expect("]")?;
+                Node::Member(Box::new(object), property)
+            } else if self.is_symbol("(") {
+                Node::Call(Box::new(object), self.arguments()?)
+            } else {
+                return Ok(object);
             };
             self.count_operator()?;
             object = Expression { at, node };
@@ -221,13 +219,13 @@ impl Parser<'_> {
         let at = self.place();
         let mut parts = Vec::new();
         let mut is_slice = false;
-        while !self.is(Kind::CloseSquare) {
-            if self.takes(Kind::Colon) {
+        while !self.is_symbol("]") {
+            if self.takes(":") {
                 parts.push(None);
                 is_slice = true;
             } else {
                 parts.push(Some(self.expression()?));
-                is_slice |= self.takes(Kind::Colon);
+                is_slice |= self.takes(":");
             }
         }
         let mut parts = parts.into_iter();
@@ -239,42 +237,35 @@ impl Parser<'_> {
         Ok(Property::Computed(Box::new(parts.next().flatten().unwrap_or_else(blank))))
     }
 
-    /// Arguments in parentheses. Commas may be left out.
+    /// Arguments in parentheses.
     pub(super) fn arguments(&mut self) -> Result<Vec<Expression>, Error> {
-        self.expect(Kind::OpenParen, "(")?;
-        let mut arguments = Vec::new();
-        while !self.is(Kind::CloseParen) {
-            let at = self.place();
-            if self.token(0).is_some_and(|token| token.kind == Kind::Multiplicative && token.value == b"*") {
-                self.at += 1;
-                self.expression()?;
-                arguments.push(Expression { at, node: Node::Spread });
-            } else {
-                let is_keyword = self.is(Kind::Name) && self.kind(1) == Kind::Equals && !self.is_name(0, "not");
-                let argument = if is_keyword { self.primary()? } else { self.expression()? };
-                let at = self.place();
-                arguments.push(if self.takes(Kind::Equals) {
-                    let pair = Box::new([argument, self.expression()?]);
-                    Expression { at, node: Node::KeywordArgument(pair) }
-                } else {
-                    argument
-                });
+        self.expect("(")?;
+        self.items(")", |parser| {
+            let at = parser.place();
+            if parser.takes("*") {
+                parser.expression()?;
+                return Ok(Expression { at, node: Node::Spread });
             }
-            self.takes(Kind::Comma);
-        }
-        self.at += 1;
-        Ok(arguments)
+            let has_equals = parser.token(1).is_some_and(|token| token.kind == Kind::Symbol && token.value == b"=");
+            let is_keyword = parser.is(Kind::Name) && has_equals && !parser.is_name(0, "not");
+            let argument = if is_keyword { parser.primary()? } else { parser.expression()? };
+            let at = parser.place();
+            if !parser.takes("=") {
+                return Ok(argument);
+            }
+            Ok(Expression { at, node: Node::KeywordArgument(Box::new([argument, parser.expression()?])) })
+        })
     }
 
     pub(super) fn primary(&mut self) -> Result<Expression, Error> {
         let at = self.place();
         let token = self.next()?;
-        let node = match token.kind {
-            Kind::Number => match number(&token.value) {
+        let node = match (token.kind, token.value.as_slice()) {
+            (Kind::Number, digits) => match number(digits) {
                 Some(node) => node,
                 None => return self.fail("a number is too large"),
             },
-            Kind::String => {
+            (Kind::String, _) => {
                 let mut value = token.value.clone();
                 while self.is(Kind::String) {
                     value.extend_from_slice(&self.next()?.value);
@@ -282,37 +273,33 @@ impl Parser<'_> {
                 self.program.strings.push(value);
                 Node::String(self.program.strings.len() as u32 - 1)
             }
-            Kind::Name => Node::Name(self.name(&token.value)),
-            Kind::OpenParen => {
+            (Kind::Name, name) => Node::Name(self.name(name)),
+            (Kind::Symbol, b"(") => {
                 let inner = self.sequence(Self::expression)?;
-                self.expect(Kind::CloseParen, ")")?;
+                self.expect(")")?;
                 return Ok(inner);
             }
-            Kind::OpenSquare => {
-                let mut items = Vec::new();
-                while !self.is(Kind::CloseSquare) {
-                    items.push(self.expression()?);
-                    self.takes(Kind::Comma);
-                }
-                self.at += 1;
-                Node::Array(items)
-            }
-            Kind::OpenCurly => {
-                let mut pairs = Vec::new();
-                while !self.is(Kind::CloseCurly) {
-                    let key = self.expression()?;
-                    self.expect(Kind::Colon, ":")?;
-                    pairs.push((key, self.expression()?));
-                    self.takes(Kind::Comma);
-                }
-                self.at += 1;
-                Node::Object(pairs)
-            }
-            _ => {
-                return self.fail(format!("unexpected token before this: '{}'", String::from_utf8_lossy(&token.value)));
+            (Kind::Symbol, b"[") => Node::Array(self.items("]", Self::expression)?),
+            (Kind::Symbol, b"{") => Node::Object(self.items("}", |parser| {
+                let key = parser.expression()?;
+                parser.expect(":")?;
+                Ok((key, parser.expression()?))
+            })?),
+            (_, value) => {
+                return self.fail(format!("unexpected token before this: '{}'", String::from_utf8_lossy(value)));
             }
         };
         Ok(Expression { at, node })
+    }
+
+    /// Items up to a symbol. Commas may be left out.
+    fn items<T>(&mut self, end: &str, item: fn(&mut Self) -> Result<T, Error>) -> Result<Vec<T>, Error> {
+        let mut items = Vec::new();
+        while !self.takes(end) {
+            items.push(item(self)?);
+            self.takes(",");
+        }
+        Ok(items)
     }
 }
 
