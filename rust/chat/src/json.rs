@@ -199,32 +199,14 @@ impl From<&'static str> for Json {
     }
 }
 
-impl From<Text> for Json {
-    fn from(text: Text) -> Self {
-        Self::String(text)
-    }
+macro_rules! from {
+    ($($type:ty => $variant:ident),*) => {
+        $(impl From<$type> for Json {
+            fn from(value: $type) -> Self {
+                Self::$variant(value)
+            }
+        })*
+    };
 }
 
-impl From<bool> for Json {
-    fn from(value: bool) -> Self {
-        Self::Bool(value)
-    }
-}
-
-impl From<i64> for Json {
-    fn from(value: i64) -> Self {
-        Self::Int(value)
-    }
-}
-
-impl From<Vec<Json>> for Json {
-    fn from(items: Vec<Json>) -> Self {
-        Self::Array(items)
-    }
-}
-
-impl From<Object> for Json {
-    fn from(object: Object) -> Self {
-        Self::Object(object)
-    }
-}
+from!(Text => String, bool => Bool, i64 => Int, Vec<Json> => Array, Object => Object);

@@ -1,5 +1,7 @@
 //! The tree of a template. Names and string constants are numbered, so that the machine keeps both in arrays.
 
+use std::collections::HashMap;
+
 use super::operators::BinaryOp;
 use super::value::Native;
 
@@ -12,8 +14,8 @@ pub(crate) struct Program {
     pub(crate) body: Vec<Statement>,
     /// Names of variables, members, filters, tests and keyword arguments.
     pub(crate) names: Vec<Name>,
-    /// The numbers of the names, in the order of their texts.
-    pub(crate) sorted: Vec<NameId>,
+    /// The numbers of the names.
+    pub(crate) ids: HashMap<Vec<u8>, NameId>,
     /// String constants.
     pub(crate) strings: Vec<Vec<u8>>,
     /// Macros, and the bodies of `{% call %}`.
@@ -25,10 +27,9 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// The number of a name. O(log names).
+    /// The number of a name.
     pub(crate) fn id(&self, name: &[u8]) -> Option<NameId> {
-        let at = self.sorted.binary_search_by(|&id| self.names[id as usize].text.as_slice().cmp(name)).ok()?;
-        Some(self.sorted[at])
+        self.ids.get(name).copied()
     }
 }
 

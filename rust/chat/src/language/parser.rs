@@ -9,8 +9,6 @@
 
 mod expressions;
 
-use std::collections::HashMap;
-
 use super::ast::{Expression, For, Macro, Name, NameId, Node, Program, Set, Statement};
 use super::lexer::{Kind, Token};
 use super::value;
@@ -25,16 +23,12 @@ const MOST_OPERATORS: usize = 1000;
 
 /// Compiles a normalized template.
 pub(crate) fn program(source: &[u8], tokens: &[Token]) -> Result<Program, Error> {
-    let mut parser =
-        Parser { source, tokens, at: 0, depth: 0, operators: 0, program: Program::default(), ids: HashMap::new() };
+    let mut parser = Parser { source, tokens, at: 0, depth: 0, operators: 0, program: Program::default() };
     let mut body = Vec::new();
     while parser.at < tokens.len() {
         body.extend(parser.statement()?);
     }
-    let mut program = Program { body, ..parser.program };
-    program.sorted = (0..program.names.len() as NameId).collect();
-    program.sorted.sort_unstable_by(|&a, &b| program.names[a as usize].text.cmp(&program.names[b as usize].text));
-    Ok(program)
+    Ok(Program { body, ..parser.program })
 }
 
 struct Parser<'s> {
@@ -45,7 +39,6 @@ struct Parser<'s> {
     /// How many operators the current expression has so far.
     operators: usize,
     program: Program,
-    ids: HashMap<&'s [u8], NameId>,
 }
 
 impl<'s> Parser<'s> {
@@ -123,9 +116,9 @@ impl<'s> Parser<'s> {
         result
     }
 
-    fn name(&mut self, text: &'s [u8]) -> NameId {
-        let names = &mut self.program.names;
-        *self.ids.entry(text).or_insert_with(|| {
+    fn name(&mut self, text: &[u8]) -> NameId {
+        let Program { names, ids, .. } = &mut self.program;
+        *ids.entry(text.to_vec()).or_insert_with(|| {
             names.push(Name {
                 text: text.to_vec(),
                 is_read: false,

@@ -114,7 +114,7 @@ impl Prober<'_> {
             supports_tools: true,
             supports_tool_calls: true,
             supports_parallel_tool_calls: true,
-            supports_system_role: content(&system.messages).marks() & mark::USED != 0,
+            supports_system_role: is_used(&system.messages, "0.content"),
             supports_preserve_reasoning: false,
             supports_reasoning_effort: false,
             supports_object_arguments: false,
@@ -144,40 +144,36 @@ impl Prober<'_> {
     fn content(&mut self) -> Result<(bool, bool), Error> {
         const AS_ARRAY: u8 = mark::SELECTATTR | mark::ARRAY_ACCESS;
         let with_string = self.run(&format!(r#"[{{"role": "user", "content": "{CONTENT}"}}]"#), "[]", &[])?;
-        let marks = content(&with_string.messages).marks();
+        let marks = find(&with_string.messages, "0.content").marks();
         let mut takes_arrays = marks & AS_ARRAY != 0;
         // The string may have been looked at as an array only to see what it is.
         let takes_strings = with_string.text.is_some_and(|text| !takes_arrays || contains(&text, CONTENT));
         if marks & mark::IS_STRING != 0 {
             let with_array = self.run(r#"[{"role": "user", "content": []}]"#, "[]", &[])?;
-            takes_arrays |= content(&with_array.messages).marks() & AS_ARRAY != 0 && with_array.text.is_some();
+            let marks = find(&with_array.messages, "0.content").marks();
+            takes_arrays |= marks & AS_ARRAY != 0 && with_array.text.is_some();
         }
         Ok((takes_strings, takes_arrays))
     }
 
     fn tool_calls(&mut self, caps: &mut Caps) -> Result<(), Error> {
-        let is_used = |value: Option<Value>| value.is_some_and(|value| value.marks() & mark::USED != 0);
-        let tool_name = |tools: &Value| field(&field(&item(tools, 0)?, "function")?, "name");
-
         let with_object = self.run(&conversation(&[OBJECT]), TOOLS, &[])?;
         if with_object.text.is_some() {
-            caps.supports_tools = is_used(tool_name(&with_object.tools));
-            let calls = calls(&with_object.messages);
-            caps.supports_tool_calls = is_used(calls.clone());
-            let arguments = calls.and_then(|calls| field(&field(&item(&calls, 0)?, "function")?, "arguments"));
-            let argument = arguments.and_then(|arguments| field(&arguments, "arg"));
-            caps.supports_object_arguments = caps.supports_tool_calls && is_used(argument);
+            caps.supports_tools = is_used(&with_object.tools, "0.function.name");
+            caps.supports_tool_calls = is_used(&with_object.messages, "1.tool_calls");
+            caps.supports_object_arguments =
+                caps.supports_tool_calls && is_used(&with_object.messages, "1.tool_calls.0.function.arguments.arg");
         }
         if !caps.supports_object_arguments {
             let with_string = self.run(&conversation(&[STRING]), TOOLS, &[])?;
             let succeeded = with_string.text.is_some();
-            caps.supports_tools &= succeeded && is_used(tool_name(&with_string.tools));
-            caps.supports_tool_calls &= succeeded && is_used(calls(&with_string.messages));
+            caps.supports_tools &= succeeded && is_used(&with_string.tools, "0.function.name");
+            caps.supports_tool_calls &= succeeded && is_used(&with_string.messages, "1.tool_calls");
         }
         let arguments = if caps.supports_object_arguments { OBJECT } else { STRING };
         let with_two = self.run(&conversation(&[arguments, arguments]), TOOLS, &[])?;
-        let second = calls(&with_two.messages).and_then(|calls| field(&item(&calls, 1)?, "function"));
-        caps.supports_parallel_tool_calls = with_two.text.is_some() && is_used(second);
+        caps.supports_parallel_tool_calls =
+            with_two.text.is_some() && is_used(&with_two.messages, "1.tool_calls.1.function");
         Ok(())
     }
 
@@ -225,26 +221,18 @@ fn contains(text: &Text, what: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), what.as_bytes()).is_some()
 }
 
-/// The content of the first message.
-fn content(messages: &Value) -> Value {
-    item(messages, 0).and_then(|message| field(&message, "content")).unwrap_or(Value::UNDEFINED)
+/// What a path of keys and indices leads to.
+fn find(value: &Value, path: &str) -> Value {
+    path.split('.').fold(value.clone(), |value, step| {
+        let found = match &value {
+            Value::Array(array) => step.parse().ok().and_then(|at: usize| array.items.borrow().get(at).cloned()),
+            Value::Object(object) => object.entries.borrow().get_bytes(step.as_bytes()).cloned(),
+            _ => None,
+        };
+        found.unwrap_or(Value::UNDEFINED)
+    })
 }
 
-/// The tool calls of the second message.
-fn calls(messages: &Value) -> Option<Value> {
-    field(&item(messages, 1)?, "tool_calls")
-}
-
-fn item(value: &Value, at: usize) -> Option<Value> {
-    match value {
-        Value::Array(array) => array.items.borrow().get(at).cloned(),
-        _ => None,
-    }
-}
-
-fn field(value: &Value, name: &str) -> Option<Value> {
-    match value {
-        Value::Object(object) => object.entries.borrow().get_bytes(name.as_bytes()).cloned(),
-        _ => None,
-    }
+fn is_used(value: &Value, path: &str) -> bool {
+    find(value, path).marks() & mark::USED != 0
 }

@@ -180,19 +180,7 @@ pub(crate) fn renderings(
     messages: &[Json],
     additional: Option<&Object>,
 ) -> Result<(Text, Text), Error> {
-    let mut rendering = |asks| {
-        let tools = params.tools.as_deref();
-        let params = Params {
-            messages: Vec::new(),
-            tools: None,
-            add_generation_prompt: asks,
-            continue_message: None,
-            extra: params.extra.clone(),
-            json_schema: None,
-            ..*params
-        };
-        render(scene, &params, Some(messages), tools, additional)
-    };
+    let mut rendering = |asks| render(scene, params, messages, asks, additional);
     if params.continuation == Continuation::None {
         return Ok((rendering(params.add_generation_prompt)?, Text::default()));
     }

@@ -155,7 +155,7 @@ impl Reader<'_> {
             return refuse(&format!("a message must be an object, not {}", given.kind()));
         };
         let text_of = |name| match given.get(name) {
-            Some(value) => text(value, || format!("messages[{number}].{name}")).cloned(),
+            Some(value) => content::string(value, || format!("messages[{number}].{name}")).cloned(),
             None => Ok(Text::default()),
         };
         if given.get("role").is_none() {
@@ -211,7 +211,10 @@ impl Reader<'_> {
         };
         if *kind == "text" {
             return match part.get("text") {
-                Some(value) => Ok(Part { kind: PartKind::Text, text: text(value, || field() + ".text")?.clone() }),
+                Some(value) => {
+                    let text = content::string(value, || field() + ".text")?.clone();
+                    Ok(Part { kind: PartKind::Text, text })
+                }
                 None => Err(Error::request(field(), "a part of the type 'text' must have a text")),
             };
         }
@@ -245,31 +248,20 @@ fn tool_calls(calls: &Json, field: &str) -> Result<Vec<ToolCall>, Error> {
 }
 
 fn tool_call(call: &Json, field: &str) -> Result<ToolCall, Error> {
-    match call.get("type") {
-        Some(Json::String(kind)) if *kind == "function" => {}
-        Some(_) => return Err(Error::request(format!("{field}.type"), "a tool call must be of the type 'function'")),
-        None => return Err(Error::request(field, "a tool call must be an object with a type")),
-    }
+    content::check_function(call, "a tool call", field)?;
     let function = call.get("function");
     let of_function = |name: &str| match function.and_then(|function| function.get(name)) {
         Some(value) => Ok(value),
         None => Err(Error::request(field, format!("a tool call must have a function with {name}"))),
     };
-    let name = text(of_function("name")?, || format!("{field}.function.name"))?.clone();
+    let name = content::string(of_function("name")?, || format!("{field}.function.name"))?.clone();
     let arguments = match of_function("arguments")? {
         Json::String(text) => text.clone(),
         other => other.dump(name.first_origin()),
     };
     let id = match call.get("id") {
-        Some(id) => text(id, || format!("{field}.id"))?.clone(),
+        Some(id) => content::string(id, || format!("{field}.id"))?.clone(),
         None => Text::default(),
     };
     Ok(ToolCall { name, arguments, id })
-}
-
-fn text(value: &Json, field: impl FnOnce() -> String) -> Result<&Text, Error> {
-    match value {
-        Json::String(text) => Ok(text),
-        other => Err(Error::request(field(), format!("expected a string, got {}", other.kind()))),
-    }
 }

@@ -21,7 +21,7 @@ pub(crate) enum Continuation {
 }
 
 /// The parameters of a rendering.
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Params {
     /// The messages as the template gets them, without the one that is continued.
     pub(crate) messages: Vec<Json>,

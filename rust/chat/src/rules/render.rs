@@ -2,42 +2,35 @@
 //!
 //! Source: `common_chat_template_direct_apply_impl` in `common/chat.cpp` of llama.cpp. Deviations: none.
 
-use std::borrow::Cow;
-
 use super::caps::keeping_thinking;
-use super::content;
 use super::params::{Params, Scene};
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::language::Value;
 use crate::text::{Origin, Text};
 
-/// Renders the template. `messages` and `tools` stand in for those of the parameters, `additional` variables come on top
-/// of all others. Messages that are given here are not adapted to what the template can do.
+/// Renders the template with these messages in place of those of the parameters, and with or without a generation prompt.
+/// `additional` variables come on top of all others.
 pub(crate) fn render(
     scene: &mut Scene<'_>,
     params: &Params,
-    messages: Option<&[Json]>,
-    tools: Option<&[Json]>,
+    messages: &[Json],
+    adds_prompt: bool,
     additional: Option<&Object>,
 ) -> Result<Text, Error> {
     let mut variables = variables(scene, params, additional)?;
-    let adapted = match messages {
-        Some(messages) => Cow::Borrowed(messages),
-        None => content::adapted(&params.messages, scene.caps)?,
-    };
     // The caller's variables may have the names of these.
     let mut all = vec![
-        ("messages".to_owned(), Value::from_items(&adapted, Origin::TEMPLATE, scene.budget)?),
+        ("messages".to_owned(), Value::from_items(messages, Origin::TEMPLATE, scene.budget)?),
         ("bos_token".to_owned(), Value::string(Text::template(scene.bos))),
         ("eos_token".to_owned(), Value::string(Text::template(scene.eos))),
         ("enable_thinking".to_owned(), Value::Bool(params.enable_thinking)),
     ];
-    if let Some(tools) = tools.or(params.tools.as_deref()) {
+    if let Some(tools) = &params.tools {
         all.push(("tools".to_owned(), Value::from_items(tools, Origin::TEMPLATE, scene.budget)?));
     }
     all.append(&mut variables);
-    if params.add_generation_prompt {
+    if adds_prompt {
         all.push(("add_generation_prompt".to_owned(), Value::Bool(true)));
     }
 

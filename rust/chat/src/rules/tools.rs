@@ -3,6 +3,7 @@
 //! Source: `common_chat_tools_parse_oaicompat` and `common_chat_tools_to_json_oaicompat` in `common/chat.cpp` of
 //! llama.cpp. Deviations: 1. Errors name the field.
 
+use super::content;
 use crate::error::Error;
 use crate::json::{Json, Object};
 
@@ -19,32 +20,23 @@ pub(crate) fn read(tools: Option<&Json>) -> Result<Option<Vec<Json>>, Error> {
 }
 
 fn read_tool(tool: &Json, field: &str) -> Result<Json, Error> {
-    match tool.get("type") {
-        Some(Json::String(kind)) if *kind == "function" => {}
-        Some(_) => return Err(Error::request(format!("{field}.type"), "a tool must be of the type 'function'")),
-        None => return Err(Error::request(field, "a tool must be an object with a type")),
-    }
+    content::check_function(tool, "a tool", field)?;
     let Some(function) = tool.get("function") else {
         return Err(Error::request(field, "a tool must have a function"));
     };
-    let field = format!("{field}.function");
-    let name = match function.get("name") {
-        Some(Json::String(name)) => name.clone(),
-        Some(other) => return Err(not_text(&field, "name", other)),
-        None => return Err(Error::request(field, "a function must be an object with a name")),
+    let string = |name: &str| match function.get(name) {
+        Some(value) => content::string(value, || format!("{field}.function.{name}")).cloned().map(Some),
+        None => Ok(None),
     };
-    let description = match function.get("description") {
-        None => Json::from(""),
-        Some(Json::String(text)) => text.clone().into(),
-        Some(other) => return Err(not_text(&field, "description", other)),
+    let Some(name) = string("name")? else {
+        return Err(Error::request(format!("{field}.function"), "a function must be an object with a name"));
     };
+    let description = string("description")?.unwrap_or_default();
     let parameters = function.get("parameters").cloned().unwrap_or_else(|| Object::default().into());
-    let function: Object =
-        [("name", Json::from(name)), ("description", description), ("parameters", parameters)].into_iter().collect();
-    let tool: Object = [("type", Json::from("function")), ("function", function.into())].into_iter().collect();
-    Ok(tool.into())
-}
-
-fn not_text(field: &str, name: &str, value: &Json) -> Error {
-    Error::request(format!("{field}.{name}"), format!("expected a string, got {}", value.kind()))
+    let function = Object::from_iter([
+        ("name", Json::from(name)),
+        ("description", description.into()),
+        ("parameters", parameters),
+    ]);
+    Ok(Object::from_iter([("type", Json::from("function")), ("function", function.into())]).into())
 }

@@ -8,95 +8,100 @@
 //! Source: `segmentize_markers` and `calculate_diff_split` in `common/chat-auto-parser-helpers.cpp` of llama.cpp.
 //! Deviations: 1. The common ends are not returned. Time and space: O(bytes).
 
-use std::ops::Range;
-
 /// A marker or the text between two of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Piece<'a> {
+    /// Where it is in its text.
+    at: usize,
     pub(super) text: &'a [u8],
     pub(super) is_marker: bool,
+}
+
+impl PartialEq for Piece<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.text, self.is_marker) == (other.text, other.is_marker)
+    }
 }
 
 /// Cuts a text into markers and what is between them: `<` up to the next `>`, `[` up to the next `]`.
 pub(super) fn pieces(text: &[u8]) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
+    let mut add = |at: usize, end: usize, is_marker| {
+        if at < end {
+            pieces.push(Piece { at, text: &text[at..end], is_marker });
+        }
+    };
     let mut start = 0;
     let mut closer = None;
     for (at, &byte) in text.iter().enumerate() {
         match (closer, byte) {
             (None, b'<' | b'[') => {
-                if start < at {
-                    pieces.push(Piece { text: &text[start..at], is_marker: false });
-                }
+                add(start, at, false);
                 start = at;
                 closer = Some(if byte == b'<' { b'>' } else { b']' });
             }
             (Some(expected), _) if byte == expected => {
-                pieces.push(Piece { text: &text[start..=at], is_marker: true });
+                add(start, at + 1, true);
                 start = at + 1;
                 closer = None;
             }
             _ => {}
         }
     }
-    if start < text.len() {
-        pieces.push(Piece { text: &text[start..], is_marker: false });
-    }
+    add(start, text.len(), false);
     pieces
 }
 
-/// The pieces of one text that are left: `first..=last`, or without the last one if it is spent.
-struct Side<'a> {
-    pieces: Vec<Piece<'a>>,
-    first: usize,
-    last: usize,
+/// The pieces of one text that are left. The last one may be spent.
+struct Side<'a, 'p> {
+    pieces: &'p [Piece<'a>],
     is_spent: bool,
 }
 
-impl<'a> Side<'a> {
-    /// Nothing for an empty text.
-    fn new(text: &'a [u8]) -> Option<Self> {
-        let pieces = pieces(text);
-        let last = pieces.len().checked_sub(1)?;
-        Some(Self { pieces, first: 0, last, is_spent: false })
-    }
-
+impl<'a> Side<'a, '_> {
     fn is_single(&self) -> bool {
-        self.first == self.last
+        self.pieces.len() == 1
     }
 
     fn first(&self) -> &Piece<'a> {
-        &self.pieces[self.first]
+        &self.pieces[0]
     }
 
     fn last(&self) -> &Piece<'a> {
-        &self.pieces[self.last]
+        &self.pieces[self.pieces.len() - 1]
+    }
+
+    fn drop_first(&mut self) {
+        self.pieces = &self.pieces[1..];
     }
 
     fn drop_last(&mut self) {
-        if self.is_single() {
-            self.is_spent = true;
-        } else {
-            self.last -= 1;
+        match self.pieces.len() {
+            1 => self.is_spent = true,
+            len => self.pieces = &self.pieces[..len - 1],
         }
     }
 
-    /// Where what is left stands in the text.
-    fn left(&self) -> Range<usize> {
-        let len = |pieces: &[Piece<'_>]| pieces.iter().map(|piece| piece.text.len()).sum::<usize>();
-        let start = len(&self.pieces[..self.first]);
-        start..start + len(&self.pieces[self.first..self.last + usize::from(!self.is_spent)])
+    /// What is left of the text.
+    fn left(&self, text: &'a [u8]) -> &'a [u8] {
+        let (first, last) = (self.first(), self.last());
+        &text[first.at..last.at + if self.is_spent { 0 } else { last.text.len() }]
     }
 }
 
 /// The parts of two texts that differ. If the first one is a beginning of the second, then nothing and the rest.
 pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [u8]) {
-    let (Some(mut a), Some(mut b)) = (Side::new(left), Side::new(right)) else { return (left, right) };
+    let (left_pieces, right_pieces) = (pieces(left), pieces(right));
+    if left.is_empty() || right.is_empty() {
+        return (left, right);
+    }
+    let mut a = Side { pieces: &left_pieces, is_spent: false };
+    let mut b = Side { pieces: &right_pieces, is_spent: false };
     while !a.is_single() && !b.is_single() {
         let starts_equal = a.first() == b.first();
         if starts_equal {
-            a.first += 1;
-            b.first += 1;
+            a.drop_first();
+            b.drop_first();
         }
         let ends_equal = a.last() == b.last();
         if ends_equal {
@@ -119,7 +124,7 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
 
     let has_text_end = !a.last().is_marker && !b.last().is_marker;
     let has_text_start = !a.first().is_marker && !b.first().is_marker;
-    let (mut a, mut b) = (&left[a.left()], &right[b.left()]);
+    let (mut a, mut b) = (a.left(left), b.left(right));
     if has_text_end {
         let common = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
         (a, b) = (&a[..a.len() - common], &b[..b.len() - common]);
@@ -135,12 +140,12 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
 }
 
 /// One piece is left of one text, more of the other: it may be equal to either end of those.
-fn take_last(single: &mut Side<'_>, other: &mut Side<'_>) {
+fn take_last(single: &mut Side<'_, '_>, other: &mut Side<'_, '_>) {
     if single.first() == other.last() {
-        other.last -= 1;
+        other.drop_last();
         single.is_spent = true;
     } else if single.first() == other.first() {
-        other.first += 1;
+        other.drop_first();
         single.is_spent = true;
     }
 }

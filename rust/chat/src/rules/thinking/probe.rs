@@ -5,7 +5,8 @@
 
 use crate::error::Error;
 use crate::json::{Json, Object};
-use crate::rules::params::{Continuation, Params, Scene};
+use crate::rules::content;
+use crate::rules::params::{Params, Scene};
 use crate::rules::render::render;
 
 /// What the model thinks.
@@ -72,16 +73,7 @@ pub(super) struct Probe<'s> {
 impl<'s> Probe<'s> {
     pub(super) fn new(scene: &'s mut Scene<'_>) -> Self {
         let scene = Scene { add_bos: false, add_eos: false, budget: &mut *scene.budget, ..*scene };
-        let params = Params {
-            messages: Vec::new(),
-            tools: None,
-            enable_thinking: true,
-            add_generation_prompt: false,
-            continuation: Continuation::None,
-            continue_message: None,
-            extra: Object::default(),
-            json_schema: None,
-        };
+        let params = Params { enable_thinking: true, ..Params::default() };
         Self { scene, params }
     }
 
@@ -106,8 +98,8 @@ impl<'s> Probe<'s> {
     }
 
     fn render(&mut self, messages: Vec<Json>) -> Result<Option<Vec<u8>>, Error> {
-        self.params.messages = messages;
-        match render(&mut self.scene, &self.params, None, None, None) {
+        let messages = content::adapted(&messages, self.scene.caps)?;
+        match render(&mut self.scene, &self.params, &messages, self.params.add_generation_prompt, None) {
             Ok(text) => Ok(Some(text.into_bytes())),
             Err(error @ Error::Limit { .. }) => Err(error),
             Err(_) => Ok(None),
