@@ -299,7 +299,7 @@ impl Text {
 
     /// Appends all parts of another text.
     pub fn append(&mut self, other: &Self) {
-        self.append_runs(other, Origin::part);
+        self.append_as(other, |origin| origin);
     }
 
     /// Appends all parts of another text with other origins.
@@ -314,7 +314,7 @@ impl Text {
 
     /// Appends the bytes of another text to the last part.
     pub fn extend_with(&mut self, other: &Self) {
-        self.append_runs(other, Origin::plain);
+        self.extend_with_range(other, 0..other.len());
     }
 
     /// Appends the bytes of a range of another text to the last part.
@@ -348,18 +348,6 @@ impl Text {
             copied = at + 1;
         }
         self.extend_with_range(other, copied..other.len());
-    }
-
-    fn append_runs(&mut self, other: &Self, start: fn(Origin) -> Origin) {
-        if self.bytes.is_empty() {
-            self.first = other.first;
-            self.rest.clone_from(&other.rest);
-        } else if !other.is_empty() {
-            let at = self.bytes.len() as u32;
-            self.rest.push((at, start(other.first.plain())));
-            self.rest.extend(other.rest.iter().map(|&(run, origin)| (at + run, origin)));
-        }
-        self.bytes.to_mut().extend_from_slice(&other.bytes);
     }
 
     /// Cuts everything off after `len` bytes.
@@ -441,7 +429,7 @@ impl Text {
     /// The same runs as one part.
     pub(crate) fn merged(&self) -> Self {
         let mut text = Self::with_capacity(self.len());
-        text.extend_with_range(self, 0..self.len());
+        text.extend_with(self);
         text
     }
 }

@@ -169,7 +169,7 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
             charge_text(run, &separator)?;
-            joined.extend_with_range(&separator, 0..separator.len());
+            joined.extend_with(&separator);
         }
         let item = match attribute {
             Value::Undefined(_) => item.clone(),
@@ -178,11 +178,11 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
         match &item {
             Value::String(string) => {
                 charge_text(run, &string.text)?;
-                joined.extend_with_range(&string.text, 0..string.text.len());
+                joined.extend_with(&string.text);
             }
             Value::Int(..) | Value::Float(_) => {
                 let text = item.as_text(run)?;
-                joined.extend_with_range(&text, 0..text.len());
+                joined.extend_with(&text);
             }
             _ => return failed(format!("join takes strings and numbers, not {}", item.type_name())),
         }

@@ -136,7 +136,7 @@ fn replace(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
         run.charge_steps(1)?;
         run.charge_bytes(new.len() + 8 * new.num_runs() + 8)?;
         replaced.extend_with_range(text, copied..place);
-        replaced.extend_with_range(new, 0..new.len());
+        replaced.extend_with(new);
         copied = place + old.len();
     }
     replaced.extend_with_range(text, copied..text.len());
@@ -239,7 +239,7 @@ fn indent(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let mut indented = Text::default();
     let add_indent = |run: &mut Run<'_>, out: &mut Text| -> Outcome<()> {
         run.charge_bytes(width.len() + 8 * width.num_runs() + 8)?;
-        out.extend_with_range(&width, 0..width.len());
+        out.extend_with(&width);
         Ok(())
     };
     let bytes = text.as_bytes();

@@ -97,7 +97,7 @@ impl Writer<'_, '_> {
 
     fn write_text(&mut self, text: &Text) -> Outcome<()> {
         charge_text(self.run, text)?;
-        self.out.extend_with_range(text, 0..text.len());
+        self.out.extend_with(text);
         Ok(())
     }
 

@@ -265,12 +265,7 @@ impl Value {
 
     /// As a whole number: numbers and booleans only. Floats lose their fraction.
     pub(crate) fn as_int(&self) -> Outcome<i64> {
-        match self {
-            Self::Int(value, _) => Ok(*value),
-            Self::Float(float) => Ok(if float.value.is_finite() { float_to_int(float.value) } else { 0 }),
-            Self::Bool(value) => Ok(i64::from(*value)),
-            _ => self.is_not("an int value"),
-        }
+        self.worth().map_or_else(|| self.is_not("an int value"), |worth| Ok(worth.0))
     }
 
     /// As a floating-point number: numbers only.

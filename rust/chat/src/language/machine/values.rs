@@ -202,9 +202,9 @@ impl<'p> Machine<'p> {
 
     /// What `object[property]` is.
     pub(super) fn member_of(&mut self, object: &Value, property: Value) -> Outcome<Value> {
-        let missing = |machine: &mut Self| Value::Undefined(Some(machine.hint("object_property")));
+        let missing = || Value::Undefined(Some(Str::new("object_property".into())));
         if property.is_undefined() {
-            return Ok(missing(self));
+            return Ok(missing());
         }
         if let Value::Array(_) = property {
             operators::charge_walk(&mut self.run, &property, 0)?;
@@ -213,7 +213,7 @@ impl<'p> Machine<'p> {
             return failed(format!("{} cannot be a key", property.type_name()));
         }
         let value = match (object, &property) {
-            (Value::Undefined(_), _) => return Ok(missing(self)),
+            (Value::Undefined(_), _) => return Ok(missing()),
             (Value::Object(fields), _) => {
                 let found = fields.entries.borrow().get(&property)?.cloned();
                 match found {
@@ -229,14 +229,14 @@ impl<'p> Machine<'p> {
                 let index = if index < 0 { index + items.len() as i64 } else { index };
                 let item = usize::try_from(index).ok().and_then(|index| items.get(index)).cloned();
                 drop(items);
-                item.unwrap_or_else(|| missing(self))
+                item.unwrap_or_else(|| missing())
             }
             (Value::String(string), Value::Int(..) | Value::Bool(_)) => match usize::try_from(property.as_int()?) {
                 Ok(index) if index < string.text.len() => Value::string(string.text.byte(index)),
-                _ => missing(self),
+                _ => missing(),
             },
             (Value::Array(_) | Value::String(_), Value::String(key)) => self.method_of(object, &key.text)?,
-            (Value::Array(_) | Value::String(_), _) => missing(self),
+            (Value::Array(_) | Value::String(_), _) => missing(),
             (_, Value::String(key)) => self.method_of(object, &key.text)?,
             _ => return failed(format!("{} cannot be a key of {}", property.type_name(), object.type_name())),
         };
@@ -259,10 +259,6 @@ impl<'p> Machine<'p> {
             }
             None => Value::Undefined(Some(name)),
         })
-    }
-
-    pub(super) fn hint(&mut self, text: &'static str) -> Rc<Str> {
-        Str::new(text.into())
     }
 
     /// `object[start:stop:step]`
@@ -292,7 +288,7 @@ impl<'p> Machine<'p> {
         let Some(native) = native else {
             return failed(format!("{} cannot be sliced", object.type_name()));
         };
-        let arguments = Args { name: self.hint("slice"), values: vec![object.clone(), start, stop, step] };
+        let arguments = Args { name: Str::new("slice".into()), values: vec![object.clone(), start, stop, step] };
         self.native(native, &arguments)
     }
 }

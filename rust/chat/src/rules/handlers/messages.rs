@@ -30,16 +30,12 @@ fn calls(message: &Json) -> Option<&[Json]> {
 
 /// Thinking and content of systems and assistants become parts of the content.
 pub(super) fn as_blocks(mut messages: Vec<Json>) -> Vec<Json> {
-    for message in &mut messages {
-        let has_blocks = has_role(message, "system") || has_role(message, "assistant");
+    let has_blocks = |message: &&mut Json| has_role(message, "system") || has_role(message, "assistant");
+    for message in messages.iter_mut().filter(has_blocks) {
         let Json::Object(message) = message else { continue };
-        if !has_blocks {
-            continue;
-        }
         let mut blocks = Vec::new();
         if let Some(Json::String(thinking)) = message.remove("reasoning_content") {
-            let mut block: Object =
-                [("type", Json::from("thinking")), ("thinking", thinking.into())].into_iter().collect();
+            let mut block = Object::from_iter([("type", Json::from("thinking")), ("thinking", thinking.into())]);
             block.message = message.message;
             blocks.push(block.into());
         }
@@ -71,10 +67,8 @@ pub(super) fn with_thinking(mut messages: Vec<Json>, replaces: bool) -> Vec<Json
 
 /// Messages of assistants without thinking get an empty one.
 pub(super) fn with_some_thinking(mut messages: Vec<Json>) -> Vec<Json> {
-    for message in &mut messages {
-        let is_assistant = has_role(message, "assistant");
+    for message in messages.iter_mut().filter(|message| has_role(message, "assistant")) {
         if let Json::Object(message) = message
-            && is_assistant
             && message.get("reasoning_content").is_none()
         {
             message.set("reasoning_content", "");
@@ -115,12 +109,8 @@ fn setting(variables: &Object, name: &str, default: &'static str) -> Result<Text
 pub(super) fn with_languages(mut messages: Vec<Json>, variables: &Object) -> Result<Vec<Json>, Error> {
     let source = setting(variables, "source_lang_code", "en-GB")?;
     let target = setting(variables, "target_lang_code", "en-GB")?;
-    for message in &mut messages {
-        let is_user = has_role(message, "user");
+    for message in messages.iter_mut().filter(|message| has_role(message, "user")) {
         let Json::Object(message) = message else { continue };
-        if !is_user {
-            continue;
-        }
         let text = match message.get("content") {
             Some(Json::String(text)) => text.clone(),
             Some(Json::Array(parts)) => {
@@ -191,13 +181,12 @@ pub(super) fn with_tool_responses(messages: Vec<Json>) -> Result<Vec<Json>, Erro
             let call = calls.get(responses.len()).and_then(|call| call.get("function"));
             responses.push(response(&answer, call)?);
         }
-        let mut turn: Object =
-            [("role", Json::from("assistant")), ("tool_calls", calls.to_vec().into())].into_iter().collect();
+        let mut turn = Object::from_iter([("role", Json::from("assistant")), ("tool_calls", calls.to_vec().into())]);
         turn.message = message.as_object().and_then(|message| message.message);
         if !responses.is_empty() {
             turn.set("tool_responses", responses);
         }
-        let is_end = |next: &Json| has_role(next, "assistant") && calls_nothing(next) && has_content(next);
+        let is_end = |next: &Json| has_role(next, "assistant") && self::calls(next).is_none() && has_content(next);
         if let Some(content) = messages.next_if(is_end).and_then(|end| end.get("content").cloned()) {
             turn.set("content", content);
         }
@@ -207,10 +196,6 @@ pub(super) fn with_tool_responses(messages: Vec<Json>) -> Result<Vec<Json>, Erro
         rewritten.push(turn.into());
     }
     Ok(rewritten)
-}
-
-fn calls_nothing(message: &Json) -> bool {
-    calls(message).is_none()
 }
 
 fn has_content(message: &Json) -> bool {

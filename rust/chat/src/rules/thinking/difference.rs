@@ -17,12 +17,6 @@ pub(super) struct Piece<'a> {
     pub(super) is_marker: bool,
 }
 
-impl PartialEq for Piece<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        (self.text, self.is_marker) == (other.text, other.is_marker)
-    }
-}
-
 /// Cuts a text into markers and what is between them: `<` up to the next `>`, `[` up to the next `]`.
 pub(super) fn pieces(text: &[u8]) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
@@ -98,12 +92,12 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
     let mut a = Side { pieces: &left_pieces, is_spent: false };
     let mut b = Side { pieces: &right_pieces, is_spent: false };
     while !a.is_single() && !b.is_single() {
-        let starts_equal = a.first() == b.first();
+        let starts_equal = a.first().text == b.first().text;
         if starts_equal {
             a.drop_first();
             b.drop_first();
         }
-        let ends_equal = a.last() == b.last();
+        let ends_equal = a.last().text == b.last().text;
         if ends_equal {
             a.drop_last();
             b.drop_last();
@@ -115,7 +109,7 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
     match (a.is_single(), b.is_single()) {
         (true, false) => take_last(&mut a, &mut b),
         (false, true) => take_last(&mut b, &mut a),
-        (true, true) if a.first() == b.first() && a.first().is_marker => {
+        (true, true) if a.first().text == b.first().text && a.first().is_marker => {
             a.is_spent = true;
             b.is_spent = true;
         }
@@ -141,10 +135,10 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
 
 /// One piece is left of one text, more of the other: it may be equal to either end of those.
 fn take_last(single: &mut Side<'_, '_>, other: &mut Side<'_, '_>) {
-    if single.first() == other.last() {
+    if single.first().text == other.last().text {
         other.drop_last();
         single.is_spent = true;
-    } else if single.first() == other.first() {
+    } else if single.first().text == other.first().text {
         other.drop_first();
         single.is_spent = true;
     }
