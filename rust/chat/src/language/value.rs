@@ -454,10 +454,7 @@ thread_local! {
 
 /// Frees what a container held, one value after the other: a template can nest values deeper than a stack is.
 fn free(values: impl IntoIterator<Item = Value>) {
-    let mut values = values.into_iter().filter(Value::is_nested).peekable();
-    if values.peek().is_none() {
-        return;
-    }
+    let values = values.into_iter().filter(Value::is_nested);
     let is_outermost = FREED.with_borrow_mut(|freed| {
         let is_outermost = freed.is_none();
         freed.get_or_insert_default().extend(values);
@@ -479,13 +476,17 @@ fn free(values: impl IntoIterator<Item = Value>) {
 
 impl Drop for Array {
     fn drop(&mut self) {
-        free(self.items.take());
+        if self.items.get_mut().iter().any(Value::is_nested) {
+            free(self.items.take());
+        }
     }
 }
 
 impl Drop for Object {
     fn drop(&mut self) {
-        free(self.entries.take().into_values());
+        if self.entries.get_mut().iter().any(|(_, value)| value.is_nested()) {
+            free(self.entries.take().into_values());
+        }
     }
 }
 
