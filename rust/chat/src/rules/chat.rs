@@ -149,8 +149,9 @@ impl ChatTemplate {
         let messages = reader.messages(request.body().get("messages"))?;
         let (continuation, adds_prompt) = continuation(&settings, &messages, options.closing)?;
         let mut found = Vec::new();
-        let mut run = Run { chat: self, options, now, budget: Budget::new(request.num_bytes()) };
-        let text = run.text(messages, &settings, continuation, adds_prompt, &mut found)?;
+        let mut budget = Budget::new(request.num_bytes());
+        let scene = self.scene(options, now, &mut budget)?;
+        let text = self.text(scene, messages, &settings, continuation, adds_prompt, &mut found)?;
         found.append(&mut warnings::find(request, &settings, &self.template, &text));
         Ok(Rendered { text, media: reader.media, warnings: found })
     }
@@ -170,8 +171,9 @@ impl ChatTemplate {
     ) -> Result<Text, Error> {
         let settings = request.settings()?;
         let messages = self.reader(request, options).first(request.messages(), count)?;
-        let mut run = Run { chat: self, options, now, budget: Budget::new(request.num_bytes()) };
-        run.text(messages, &settings, Continuation::None, adds_prompt, &mut Vec::new())
+        let mut budget = Budget::new(request.num_bytes());
+        let scene = self.scene(options, now, &mut budget)?;
+        self.text(scene, messages, &settings, Continuation::None, adds_prompt, &mut Vec::new())
     }
 
     /// The bytes of a request's text that a mask covers, as ranges in order. `ends` are the texts of the vocabulary's
@@ -218,6 +220,103 @@ impl ChatTemplate {
                 Ok(self.caps.get_or_init(|| caps))
             }
         }
+    }
+
+    fn scene<'a>(&'a self, options: &'a Options, now: &'a Now, budget: &'a mut Budget) -> Result<Scene<'a>, Error> {
+        Ok(Scene {
+            template: &self.template,
+            caps: self.caps_within(now, budget)?,
+            bos: &options.bos,
+            eos: &options.eos,
+            add_bos: options.add_bos,
+            add_eos: options.add_eos,
+            now,
+            budget,
+        })
+    }
+
+    fn text(
+        &self,
+        mut scene: Scene<'_>,
+        mut messages: Vec<Message>,
+        settings: &Settings,
+        continuation: Continuation,
+        adds_prompt: bool,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Text, Error> {
+        let enable_thinking = match settings.enable_thinking {
+            Some(enabled) => enabled,
+            None => self.thinks(&mut scene)?,
+        };
+
+        let continued = messages.last().filter(|_| continuation != Continuation::None).cloned();
+        if self.trims {
+            repairs::trim(&mut messages);
+        }
+        let messages = messages.into_iter().map(Message::into_json).collect::<Result<Vec<_>, _>>()?;
+        let mut messages = content::adapted(&messages, scene.caps)?.into_owned();
+        if continued.is_some() {
+            messages.pop();
+        }
+        if !self.knows_developer {
+            repairs::developer_to_system(&mut messages);
+        }
+        if !scene.caps.supports_system_role {
+            repairs::merge_system(&mut messages, warnings)?;
+        }
+        if scene.caps.supports_tool_calls {
+            repairs::content_of_calls(&mut messages);
+        }
+        if scene.caps.supports_object_arguments {
+            repairs::arguments_as_objects(&mut messages)?;
+        }
+
+        let mut params = Params {
+            messages,
+            tools: settings.tools.clone(),
+            enable_thinking,
+            add_generation_prompt: adds_prompt && continuation == Continuation::None,
+            continuation: resolved(continuation, continued.as_ref()),
+            continue_message: continued,
+            extra: extra(settings, &self.template, scene.now),
+            json_schema: settings.json_schema.clone(),
+        };
+        match self.handler {
+            Some(handler) => handler.prompt(&mut scene, &mut params),
+            None => self.with_markers(&mut scene, |scene, thinking| thinking.prompt(scene, &params)),
+        }
+    }
+
+    /// Whether llama-server finds, when it starts, that the template supports thinking.
+    fn thinks(&self, scene: &mut Scene<'_>) -> Result<bool, Error> {
+        if let Some(thinks) = self.thinks.get() {
+            return Ok(*thinks);
+        }
+        let thinks = match self.handler {
+            Some(handler) => handler.thinks(),
+            None => match self.with_markers(scene, |_, thinking| Ok(thinking.exists)) {
+                Err(error @ Error::Limit { .. }) => return Err(error),
+                thinks => thinks.unwrap_or(false),
+            },
+        };
+        Ok(*self.thinks.get_or_init(|| thinks))
+    }
+
+    /// Passes on how the template writes thinking. It is kept for the first BOS and EOS.
+    fn with_markers<T>(
+        &self,
+        scene: &mut Scene<'_>,
+        then: impl FnOnce(&mut Scene<'_>, &Thinking) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if let Some((bos, eos, thinking)) = self.thinking.get()
+            && (bos.as_str(), eos.as_str()) == (scene.bos, scene.eos)
+        {
+            return then(scene, thinking);
+        }
+        let thinking = Thinking::of(scene)?;
+        let result = then(scene, &thinking);
+        let _ = self.thinking.set((scene.bos.to_owned(), scene.eos.to_owned(), thinking));
+        result
     }
 }
 
@@ -279,79 +378,6 @@ pub(super) fn continuation(
     Ok((continuation, adds_prompt))
 }
 
-/// One call with its budget.
-struct Run<'a> {
-    chat: &'a ChatTemplate,
-    options: &'a Options,
-    now: &'a Now,
-    budget: Budget,
-}
-
-impl Run<'_> {
-    fn text(
-        &mut self,
-        mut messages: Vec<Message>,
-        settings: &Settings,
-        continuation: Continuation,
-        adds_prompt: bool,
-        warnings: &mut Vec<Warning>,
-    ) -> Result<Text, Error> {
-        let chat = self.chat;
-        let caps = chat.caps_within(self.now, &mut self.budget)?;
-        let mut scene = Scene {
-            template: &chat.template,
-            caps,
-            bos: &self.options.bos,
-            eos: &self.options.eos,
-            add_bos: self.options.add_bos,
-            add_eos: self.options.add_eos,
-            now: self.now,
-            budget: &mut self.budget,
-        };
-        let enable_thinking = match settings.enable_thinking {
-            Some(enabled) => enabled,
-            None => thinks(chat, &mut scene)?,
-        };
-
-        let continued = messages.last().filter(|_| continuation != Continuation::None).cloned();
-        if chat.trims {
-            repairs::trim(&mut messages);
-        }
-        let messages = messages.into_iter().map(Message::into_json).collect::<Result<Vec<_>, _>>()?;
-        let mut messages = content::adapted(&messages, caps)?.into_owned();
-        if continued.is_some() {
-            messages.pop();
-        }
-        if !chat.knows_developer {
-            repairs::developer_to_system(&mut messages);
-        }
-        if !caps.supports_system_role {
-            repairs::merge_system(&mut messages, warnings)?;
-        }
-        if caps.supports_tool_calls {
-            repairs::content_of_calls(&mut messages);
-        }
-        if caps.supports_object_arguments {
-            repairs::arguments_as_objects(&mut messages)?;
-        }
-
-        let mut params = Params {
-            messages,
-            tools: settings.tools.clone(),
-            enable_thinking,
-            add_generation_prompt: adds_prompt && continuation == Continuation::None,
-            continuation: resolved(continuation, continued.as_ref()),
-            continue_message: continued,
-            extra: extra(settings, &chat.template, self.now),
-            json_schema: settings.json_schema.clone(),
-        };
-        match chat.handler {
-            Some(handler) => handler.prompt(&mut scene, &mut params),
-            None => with_markers(chat, &mut scene, |scene, thinking| thinking.prompt(scene, &params)),
-        }
-    }
-}
-
 /// What is continued: the thinking, if there is nothing else in the message.
 fn resolved(continuation: Continuation, message: Option<&Message>) -> Continuation {
     match (continuation, message) {
@@ -377,36 +403,4 @@ fn extra(settings: &Settings, template: &Template, now: &Now) -> Object {
         extra.push(name.clone(), value.clone());
     }
     extra
-}
-
-/// Whether llama-server finds, when it starts, that the template supports thinking.
-fn thinks(chat: &ChatTemplate, scene: &mut Scene<'_>) -> Result<bool, Error> {
-    if let Some(thinks) = chat.thinks.get() {
-        return Ok(*thinks);
-    }
-    let thinks = match chat.handler {
-        Some(handler) => handler.thinks(),
-        None => match with_markers(chat, scene, |_, thinking| Ok(thinking.exists)) {
-            Err(error @ Error::Limit { .. }) => return Err(error),
-            thinks => thinks.unwrap_or(false),
-        },
-    };
-    Ok(*chat.thinks.get_or_init(|| thinks))
-}
-
-/// Passes on how the template writes thinking. It is kept for the first BOS and EOS.
-fn with_markers<T>(
-    chat: &ChatTemplate,
-    scene: &mut Scene<'_>,
-    then: impl FnOnce(&mut Scene<'_>, &Thinking) -> Result<T, Error>,
-) -> Result<T, Error> {
-    match chat.thinking.get() {
-        Some((bos, eos, thinking)) if bos == scene.bos && eos == scene.eos => then(scene, thinking),
-        _ => {
-            let thinking = Thinking::of(scene)?;
-            let result = then(scene, &thinking);
-            let _ = chat.thinking.set((scene.bos.to_owned(), scene.eos.to_owned(), thinking));
-            result
-        }
-    }
 }
