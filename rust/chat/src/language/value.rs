@@ -460,18 +460,16 @@ fn free(values: impl IntoIterator<Item = Value>) {
         freed.get_or_insert_default().extend(values);
         is_outermost
     });
-    while is_outermost {
-        let next = FREED.with_borrow_mut(|freed| {
+    let next = || {
+        FREED.with_borrow_mut(|freed| {
             let next = freed.as_mut()?.pop();
             if next.is_none() {
                 *freed = None;
             }
             next
-        });
-        if next.is_none() {
-            return;
-        }
-    }
+        })
+    };
+    while is_outermost && next().is_some() {}
 }
 
 impl Drop for Array {
