@@ -98,7 +98,7 @@ def curves(lines: dict[str, list[tuple[int, float]]], ours: str) -> str:
 
 
 def matrix(head: Sequence[tuple[str, ...]], rows: Mapping[str, Sequence[int | str]], ours: str) -> str:
-    """A dot for each row and column that agree, or the number of texts that differ, or a word if there is no number.
+    """A dot for each row and column that agree, or the number of texts that differ, or a word if nothing was counted.
 
     `head` has the lines above each column.
     """

@@ -96,7 +96,7 @@ class Comparison:
         self.names = [name for name in PEERS if name != REFERENCE]
 
     def differing(self, name: str, vocabulary: str) -> tuple[int, int] | str:
-        """How many documents and recorded texts differ, or why there is no number."""
+        """How many documents and recorded texts differ, or why that is unknown."""
         documents, texts = (self._found.get((which, name, vocabulary), {}) for which in ("check", "recorded"))
         if "unsupported" in documents:
             return "-"

@@ -133,7 +133,7 @@ def splintr(vocabulary: Vocabulary) -> Encoder:
 
 
 def tokie(vocabulary: Vocabulary) -> Encoder:
-    """tokenizer.json. `encode_bytes` is no candidate: it skips the pre-tokenizer and the normalizer."""
+    """tokenizer.json. `encode_bytes` does not qualify: it skips the pre-tokenizer and the normalizer."""
     tokenizer: Any = import_module("tokie").Tokenizer.from_json(str(vocabulary.tokenizer_json()))
     return Encoder(
         encode=lambda text: tokenizer.encode(text, False),

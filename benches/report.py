@@ -64,7 +64,7 @@ class Run:
     def value(
         self, measurement: str, vocabulary: str, name: str, read: Callable[[Any], float], detail: str = ""
     ) -> Any:
-        """The median of what `read` returns for each answer; a text if there is no number; None if untried."""
+        """The median of what `read` returns for each answer; a text if none succeeded; None if untried."""
         answers = self._answers.get((measurement, vocabulary, name, detail), [])
         if good := [answer for answer in answers if not answer.keys() & {"unsupported", "failed"}]:
             return statistics.median(map(read, good))
@@ -264,7 +264,7 @@ def _by_kind(run: Run) -> str:
 
 
 def caches(run: Run) -> str:
-    """How much each peer's process grows while it encodes words that never repeat, and whose cache has no bound.
+    """How much each peer's process grows while it encodes unique words, and whose cache has no bound.
 
     The other caches are full after half of 128 MB.
     """
@@ -281,8 +281,7 @@ def caches(run: Run) -> str:
                 grown.append(f"{label(name)} {end:.0f} MB{endless}")
     if small:
         grown.append(f"{' and '.join(filter(None, (', '.join(small[:-1]), small[-1])))} under 1 MB")
-    text = "MB of words that never repeat make a process grow, because of its cache, by"
-    return f"{number(total)} {text}: {'; '.join(grown)}.\n" if grown else ""
+    return f"Memory growth on {number(total)} MB of unique words: {'; '.join(grown)}.\n" if grown else ""
 
 
 def fill(page: Path, text: str, name: str = "benchmark") -> None:

@@ -4,7 +4,8 @@
 
 Four things are special. Long tables are made by scripts while the site is built. Annotations stand in the stub of the
 compiled module, so the stub is imported in its place. Docstrings are written for `help()`: a name in single backticks
-becomes a link if the reference has such a name, and code otherwise. And pages that were merged into others lead there.
+becomes a link if the reference has that name, and code otherwise. And pages that were merged into others redirect
+there.
 """
 
 from __future__ import annotations
@@ -253,7 +254,7 @@ def adapt_page(app: Any, page: str, source: list[str]) -> None:
 
 
 def add_playground(app: Any, exception: Exception | None) -> None:
-    """Adds the playground, which is no page of Sphinx's."""
+    """Adds the playground, which Sphinx does not build."""
     if exception or app.builder.name != "html":
         return
     if not importlib.import_module("build_playground").build(Path(app.outdir) / "playground"):

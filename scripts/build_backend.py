@@ -1,4 +1,4 @@
-"""The build backend: maturin, with advice if a build fails because there is no Rust.
+"""The build backend: maturin, with advice if a build fails because Rust is missing.
 
 Without `cargo`, maturin downloads a Rust toolchain for this one build. If that fails, its traceback says so, but not
 what would help. pip shows our lines below it.
@@ -15,7 +15,7 @@ from typing import Any
 import maturin  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 HELP = """
-ggtok could not be built from source: there is no Rust (`cargo`) here, and none could be downloaded.
+ggtok could not be built from source: Rust (`cargo`) is not installed, and could not be downloaded.
 
   1. Most platforms need no Rust: `pip install --only-binary ggtok ggtok` takes a wheel, or says that there is none.
      An old pip does not know new wheels: `pip install --upgrade pip`.

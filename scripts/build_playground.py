@@ -26,7 +26,7 @@ EXPORTS = ("compareCuts", "el", "hex", "label", "lengthOfCharacter", "mountTrace
 
 
 def build(folder: Path, package: Path = PACKAGE) -> bool:
-    """Writes the playground into `folder`. False if there is no package, and so no core."""
+    """Writes the playground into `folder`. False if the package is missing, and with it the core."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(SOURCES, folder)
     shutil.copyfile(ICON, folder / "icon.svg")

@@ -31,7 +31,7 @@ TARGET = "wasm32-unknown-unknown"
 PROFILE = "wasm"
 DEBIAN = Path("/usr/bin/rustc")
 NO_RUST = f"""\
-there is no Rust for {TARGET} here. Install one of:
+Rust for {TARGET} is not installed. Install one of:
   rustup target add {TARGET}
   apt install cargo-web rustc-web rust-web-src lld-22        # Debian"""
 

@@ -147,7 +147,7 @@ def python_graph(trees: dict[str, ast.Module], package: str) -> Graph:
 
 
 def past_the_seam(trees: dict[str, ast.Module], package: str) -> Iterator[str]:
-    """What folders use of each other that they should not, and what the seam lists in vain."""
+    """What folders use of each other that they should not, and what the seam lists but no part uses."""
     seam = trees.get("tokenizer/seam", ast.Module([], []))
     rows = re.findall(r"^- `(\w+)`: (.*(?:\n  .*)*)", ast.get_docstring(seam) or "", re.MULTILINE)
     listed = {(f"tokenizer/{module}", name) for module, names in rows for name in re.findall(r"`(\w+)`", names)}

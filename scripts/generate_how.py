@@ -182,7 +182,7 @@ EXAMPLES = {
 
 
 def place(stages: list[Stage], step: Step) -> tuple[int, int | None]:
-    """The place of a step. Raises `LookupError` if there is no such stage, so that the build fails."""
+    """The place of a step. Raises `LookupError` if its stage is missing, so that the build fails."""
     for at, stage in enumerate(stages):
         if re.search(step.stage, stage.title):
             return at, step.at
@@ -206,7 +206,7 @@ def write(name: str, example: Example, folder: Path) -> str:
     live = f"steps/{name}.html"
     return (
         f'{example.intro}\n\n<div class="steps">\n{"".join(figures)}</div>\n\n'
-        f'All steps, to walk through (<a href="{live}">on a page of their own</a>):\n\n'
+        f'All steps, to walk through (<a href="{live}">on a separate page</a>):\n\n'
         f'<iframe class="live" src="{live}" loading="lazy" title="All steps of {example.name}"></iframe>\n'
     )
 

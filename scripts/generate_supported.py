@@ -38,7 +38,7 @@ def pages() -> dict[str, str]:
     for name, row in names.items():
         flags = [f"`{flag}`" for flag in FLAGS if row[flag]]  # type: ignore[literal-required]
         flags += [] if row["lowercase"] else ["not `lowercase`"]
-        flags += [] if row["has_bos"] else ["no BOS of its own"]
+        flags += [] if row["has_bos"] else ["no default BOS"]
         name_rows.append((f"`{name}`", row["family"], ", ".join(flags)))
     family_parts = []
     for name, family in families.items():

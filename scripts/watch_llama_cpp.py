@@ -40,7 +40,7 @@ CHATS = (
 )
 """The language of templates, and the rules for messages. A new file is found too."""
 NESTED = ("", "vendor/llama.cpp/")
-"""Where llama.cpp's `src` may be: in its own tree, or in that of llama-cpp-python."""
+"""Where llama.cpp's `src` may be: in its own tree, or in llama-cpp-python's."""
 
 LOADER = "llama_vocab::impl::load"
 PATTERNS = "llm_tokenizer_bpe"

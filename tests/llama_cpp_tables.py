@@ -23,7 +23,7 @@ TESTS, TEMPLATES = "tests/", "models/templates/"
 
 @cache
 def sources() -> dict[str, str]:
-    """The texts of all files that the tests read, by their path in llama.cpp's tree. Empty if there is no source."""
+    """The texts of all files that the tests read, by their path in llama.cpp's tree. Empty without the source."""
     place = os.environ.get("GGTOK_LLAMA_CPP")
     if not place:
         return {}

@@ -314,7 +314,7 @@ ROWS = "decode() takes one row of ids, and decode_batch() several"
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        (np.array(1), f"ids must be an array of one dimension, not of none: {ROWS}"),
+        (np.array(1), f"ids must be an array of one dimension, not a scalar: {ROWS}"),
         *((rows, f"a token id must be an integer, not list: {ROWS}") for rows in (np.array([[1]]), [[1]], ([1],))),
         ([1.5], "a token id must be an integer, not float"),
         ({"ids": [1]}, "ids must be an iterable of integers, not dict"),
@@ -484,7 +484,7 @@ DIFFERENT: dict[str, Callable[[], Tokenizer]] = {
     "the pre-tokenizer": lambda: changed(pre="qwen2"),
     "BOS": lambda: changed(bos=261),
     "a flag": lambda: changed(add_eos=True),
-    "a model with rules of its own": lambda: changed(architecture="jina-bert-v3", texts=with_mask),
+    "a model with separate rules": lambda: changed(architecture="jina-bert-v3", texts=with_mask),
 }
 
 

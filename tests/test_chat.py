@@ -149,7 +149,7 @@ def test_messages_may_be_dataclasses_and_iterators(tok: Tokenizer) -> None:
 
 
 class Shape(UserDict[str, Any]):
-    """A mapping that is no dict."""
+    """A mapping that is not a dict."""
 
 
 def test_the_body_of_a_request(tok: Tokenizer) -> None:
@@ -567,7 +567,7 @@ def test_ids_of_raw_text_need_trust(tok: Tokenizer) -> None:
     ("template", "line", "message"),
     [
         ("{{ raise_exception('no') }}", None, "it refuses these messages: no"),
-        ("x\n{% bad %}", 2, "it is not a sound template"),
+        ("x\n{% bad %}", 2, "it has a syntax error"),
         ("{{ 1 / 0 }}", None, "ZeroDivisionError"),
         ("{{ messages.append(1) }}", None, "SecurityError"),
     ],

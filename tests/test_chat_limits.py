@@ -127,7 +127,7 @@ def test_attacks_take_little_memory() -> None:
     ("template", "line", "column", "message"),
     [
         ("\n\n{{ raise_exception('no way') }}", 3, 19, "it refuses these messages: no way"),
-        ("x\n{% bad %}", 2, 4, "it is not a sound template: unknown statement 'bad'"),
+        ("x\n{% bad %}", 2, 4, "it has a syntax error: unknown statement 'bad'"),
         ("{{ 'x'|nofilter }}", 1, 7, "String has no filter 'nofilter'"),
         ("{% include 'x' %}", 1, 4, None),
         ("{{ 'x'", 1, 7, None),

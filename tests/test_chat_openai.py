@@ -228,7 +228,7 @@ def test_no_message_smuggles_a_control_token_in(messages: Any, template: str) ->
 
 # What the template never reads
 
-READS = "{% for m in messages %}{% if m.role != 'nobody' %}{{ m.content }}{% endif %}{% endfor %}{{ enable_thinking }}"
+READS = "{% for m in messages %}{% if m.role != 'ghost' %}{{ m.content }}{% endif %}{% endfor %}{{ enable_thinking }}"
 UNREAD: list[tuple[dict[str, Any], str]] = [
     (
         {"add_generation_promt": True},
@@ -239,8 +239,8 @@ UNREAD: list[tuple[dict[str, Any], str]] = [
     ({"tools": [tool()]}, "never reads tools; the model does not see them"),
     ({"documents": [{"title": "a", "text": "b"}]}, "never reads documents; the model does not see them"),
     (
-        {"messages": [user("a"), {"role": "nobody", "content": "b"}]},
-        r"leaves out messages\[1\], whose role is 'nobody'",
+        {"messages": [user("a"), {"role": "ghost", "content": "b"}]},
+        r"leaves out messages\[1\], whose role is 'ghost'",
     ),
     (
         {"messages": [GO, called({"a": 1}, content="b"), GO]},

@@ -204,7 +204,7 @@ def test_other_ways_of_counting() -> None:
 
 
 def test_a_vocabulary_that_reads_control_tokens_everywhere() -> None:
-    """With `trust`, a control token in a message is no error: the sizes of turns are not known then."""
+    """With `trust`, a control token in a message is not an error: the sizes of turns are not known then."""
     texts = [b"<s>", *(f"\\x{byte:02x}".encode() for byte in range(256)), b"<end>"]
     types: list[int] = [TokenType.CONTROL, *[TokenType.NORMAL] * 256, TokenType.CONTROL]
     rwkv = Tokenizer.from_gguf(Vocab("rwkv", texts, types, bos=0, eos=0).gguf())

@@ -248,7 +248,7 @@ def test_warnings_when_a_file_is_opened(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_only_errors_are_warned_of() -> None:
-    """And overrides of another type, which the logger tells."""
+    """And overrides of another type, which the logger reports."""
     Tokenizer.from_gguf(byte_level(pre="default").gguf())
     overrides: dict[str, Any] = {"llama.nonesuch": 7, "tokenizer.chat_template": "x", "tokenizer.ggml.add_bos_token": 1}
     Tokenizer.from_gguf(byte_level().gguf(), overrides=overrides)

@@ -42,7 +42,7 @@ def test_short_view(capsys: pytest.CaptureFixture[str]) -> None:
     printed = shown(capsys, "explain", "--builtin", "bpe", "-p", TEXT)
     assert printed == Tokenizer.builtin("bpe").explain(TEXT).to_text(width=100) + "\n"
     lines = printed.splitlines()
-    assert lines[1] == "BPE: start from bytes, and merge the neighbours that training merged first"
+    assert lines[1] == "BPE: start from bytes, and merge the neighbours whose rule was learned first"
     assert "What│␣is│␣L│o│RA│?" in lines
     assert "  W h a t → W h at → W hat → What  9713" in lines
     assert len(lines) < 12
@@ -227,7 +227,8 @@ def test_what_is_said() -> None:
     walk.key("\r")
     walk.key("n")
     screen = " ".join(walk.screen(100, 24, False))
-    assert "o + r → or: the best score (\u221211) of 3 waiting pairs. The next best was ld (\u2212179)." in screen
+    assert "o + r → or: 3 pairs could merge; this one has the best score (\u221211)." in screen
+    assert " The next best was ld (\u2212179)." in screen
 
 
 def test_a_word_that_is_listed_and_looked_up_is_walked_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,7 +98,7 @@ def test_chat_does_not_guess(tmp_path: Path) -> None:
     for options in (("--count", "--ids"), ("--view", "--json"), ("--ids", "--json")):
         done = call(*chat, "-p", "a", *options)
         assert (done.code, done.out) == (2, b"")
-        assert "--ids, --count, --view and --json: give one of them" in done.err
+        assert "--ids, --count, --view and --json: give only one" in done.err
     assert call(*chat, "-p", os.fsdecode(b"a\xff")).err.startswith("ggtok: error: -p: not UTF-8 at byte 1")
     assert "--system: not UTF-8 at byte 0" in call(*chat, "-p", "a", "-s", os.fsdecode(b"\xff")).err
     (tmp_path / "chat").write_text('[{"role": "developer", "content": [{"type": "text", "text": "b"}]}]')
@@ -156,9 +156,9 @@ def test_who_is_to_blame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model:
     monkeypatch.setenv("GGTOK_MODEL", "./nope")
     assert call("count", "-p", "a").err == "ggtok: error: GGTOK_MODEL: ./nope: No such file or directory\n"
     assert call("count", "-m", "nope.gguf", "-p", "a").err == "ggtok: error: nope.gguf: No such file or directory\n"
-    assert call("count", "-m", "nope", "-p", "a").err.startswith("ggtok: error: there is no file 'nope', and")
+    assert call("count", "-m", "nope", "-p", "a").err.startswith("ggtok: error: no such file 'nope', and")
     monkeypatch.setenv("GGTOK_MODEL", "nope")
-    assert call("count", "-p", "a").err.startswith("ggtok: error: GGTOK_MODEL: there is no file 'nope', and")
+    assert call("count", "-p", "a").err.startswith("ggtok: error: GGTOK_MODEL: no such file 'nope', and")
     assert call("count", "-m", str(tmp_path), "-p", "a").err == f"ggtok: error: {tmp_path}: Is a directory\n"
     with pytest.raises(OSError, match="File too large") as caught:
         _train_with_small_files()
@@ -202,7 +202,7 @@ def test_tokens_are_found_as_the_file_spells_them() -> None:
 def test_a_misspelt_command_is_named(name: str, meant: str) -> None:
     done = call(name, "-p", "a")
     assert (done.code, done.out) == (2, b"")
-    assert done.err == f"ggtok: error: there is no command {name!r}: did you mean ggtok {meant}?\n"
+    assert done.err == f"ggtok: error: no such command {name!r}: did you mean ggtok {meant}?\n"
     assert "the commands are encode, decode" in call("xyzzy").err
 
 

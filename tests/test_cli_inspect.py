@@ -38,7 +38,7 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def suspicious(shared: Path) -> str:
+def flawed(shared: Path) -> str:
     return str(shared / "vocabs/phi-3.gguf")
 
 
@@ -62,10 +62,10 @@ def test_inspect(capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert any(re.fullmatch(rf"tokens +{len(vocab)} \(.*\bnormal\b.*\)", line) for line in lines)
 
 
-def test_inspect_says_what_is_suspicious(capsys: pytest.CaptureFixture[str], suspicious: str) -> None:
-    printed = shown(capsys, "inspect", suspicious)
-    assert "\nsuspicious " in printed
-    for finding in Tokenizer.from_gguf(suspicious).check():
+def test_inspect_shows_problems(capsys: pytest.CaptureFixture[str], flawed: str) -> None:
+    printed = shown(capsys, "inspect", flawed)
+    assert "\nproblem " in printed
+    for finding in Tokenizer.from_gguf(flawed).check():
         assert str(finding) in printed
 
 
@@ -121,18 +121,18 @@ def test_inspect_shows_what_applies_to_the_kind(capsys: pytest.CaptureFixture[st
 
 def test_check(capsys: pytest.CaptureFixture[str]) -> None:
     name = path_of("bpe")
-    assert shown(capsys, "check", name) == f"{name}: nothing suspicious\n"
+    assert shown(capsys, "check", name) == f"{name}: no problems\n"
     assert json.loads(shown(capsys, "check", name, "--json")) == {"file": name, "findings": []}
-    assert shown(capsys, "check", "--builtin", "spm") == "spm: nothing suspicious\n"
+    assert shown(capsys, "check", "--builtin", "spm") == "spm: no problems\n"
 
 
-def test_check_of_several_files_ends_with_their_number(capsys: pytest.CaptureFixture[str], suspicious: str) -> None:
-    printed = shown(capsys, "check", path_of("bpe"), suspicious, path_of("spm"))
+def test_check_of_several_files_ends_with_their_number(capsys: pytest.CaptureFixture[str], flawed: str) -> None:
+    printed = shown(capsys, "check", path_of("bpe"), flawed, path_of("spm"))
     assert printed.splitlines()[-1] == "3 files, 1 with notes"
-    assert shown(capsys, "check", path_of("bpe"), path_of("spm")).endswith("\n2 files, nothing suspicious\n")
+    assert shown(capsys, "check", path_of("bpe"), path_of("spm")).endswith("\n2 files, no problems\n")
     wrong = ["--override-kv", "tokenizer.ggml.nonsense=int:3"]
-    assert shown(capsys, "check", path_of("bpe"), suspicious, *wrong, code=1).endswith("\n2 files, 2 with errors\n")
-    assert len(shown(capsys, "check", path_of("bpe"), suspicious, "--json").splitlines()) == 2
+    assert shown(capsys, "check", path_of("bpe"), flawed, *wrong, code=1).endswith("\n2 files, 2 with errors\n")
+    assert len(shown(capsys, "check", path_of("bpe"), flawed, "--json").splitlines()) == 2
 
 
 def test_check_with_an_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,7 +153,7 @@ def test_check_continues_after_a_file_that_does_not_open(capsys: pytest.CaptureF
     finding, *rest = out.splitlines()
     assert finding.startswith(f"{broken}: error: the file ends inside ")
     assert finding.endswith("[file-damaged]")
-    assert rest == [f"{path_of('bpe')}: nothing suspicious", "3 files, 1 with errors, 1 not read"]
+    assert rest == [f"{path_of('bpe')}: no problems", "3 files, 1 with errors, 1 not read"]
     assert error.splitlines() == ["ggtok: error: absent.gguf: No such file or directory"]
     assert main(["check", "absent.gguf", "--json"]) == 2
     found = json.loads(capsys.readouterr().out)

@@ -68,7 +68,7 @@ def test_train_and_evaluate_from_a_pipe(corpus: Path, tmp_path: Path, mark: byte
     assert (found["text"], found["bytes"]) == ("fox", len(FOX))
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device")
 def test_a_full_disk_is_named(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
     full = "ggtok: error: /dev/full: No space left on device\n"
     assert shown(capsys, "train", str(corpus), "-o", "/dev/full", "--vocab-size", "280", code=2) == full

@@ -148,7 +148,7 @@ def test_a_signal_stops_it_with_a_message(folder: Path, tmp_path: Path, number: 
     process.send_signal(number)
     _, message = process.communicate(timeout=20)
     assert process.returncode == 128 + number
-    assert b"the same command continues" in message
+    assert b"run the command again" in message
     assert not list((tmp_path / "out").glob(".*.part"))
     shards = info(tmp_path / "out").shards
     assert shards > 0
@@ -255,7 +255,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
 
 def test_two_runs_do_not_share_a_folder(folder: Path, tmp_path: Path) -> None:
     def interfere(_: object) -> None:
-        with pytest.raises(CorpusError, match="another run is at work"):
+        with pytest.raises(CorpusError, match="another run is using"):
             build([folder], tmp_path / "out", tokenizer="bpe", format="flat")
 
     assert build([folder], tmp_path / "out", tokenizer="bpe", format="flat", progress=interfere).is_complete
@@ -451,7 +451,7 @@ def test_settings_that_contradict_each_other(tmp_path: Path, options: dict[str, 
 
 def test_a_damaged_manifest_or_journal_is_an_error(tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "a.jsonl", [{"text": "one"}])
-    with pytest.raises(CorpusError, match="there is no corpus here"):
+    with pytest.raises(CorpusError, match="this is not a corpus"):
         info(tmp_path)
     build([source], tmp_path / "out", tokenizer="bpe", format="flat")
     whole = (tmp_path / "out" / "manifest.json").read_text()

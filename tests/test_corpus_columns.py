@@ -179,8 +179,8 @@ def test_nothing_but_nulls(tmp_path: Path, write: Write) -> None:
 @pytest.mark.parametrize(
     ("reading", "message"),
     [
-        (Reading(field="txt"), "there is no column 'txt': the nearest is 'text'"),
-        (Reading(columns=("url",)), "there is no column 'url': there are 'text', 'n', 'm'"),
+        (Reading(field="txt"), "no column is called 'txt': the nearest is 'text'"),
+        (Reading(columns=("url",)), "no column is called 'url': there are 'text', 'n', 'm'"),
         (Reading(field="n"), "column 'n' has the type int64, not texts"),
         (Reading(field="m"), "column 'm' has the type list<"),
         (Reading(field="m", is_chat=True), "column 'm' has the type list<"),
@@ -198,7 +198,7 @@ def test_columns_that_are_missing_or_of_another_type(
 @pytest.mark.parametrize("write", [as_parquet, as_file, as_stream])
 def test_two_columns_of_one_name(tmp_path: Path, write: Write) -> None:
     path = write(tmp_path, pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], ["text", "text"]), 10)
-    with pytest.raises(CorpusError, match="there are 2 columns 'text'"):
+    with pytest.raises(CorpusError, match="2 columns are called 'text'"):
         blocks_of(path)
 
 
@@ -248,7 +248,7 @@ def test_files_that_end_early(tmp_path: Path, write: Write, share: float) -> Non
     path.write_bytes(data[: int(len(data) * share)])
     source = source_of(path)
     for use in (lambda: blocks_of(path), lambda: fingerprint(source, 1000)):
-        with pytest.raises(CorpusError, match="it is not sound") as caught:
+        with pytest.raises(CorpusError, match="it is not valid") as caught:
             use()
         assert caught.value.source == str(path)
 

@@ -95,10 +95,10 @@ def test_a_file_that_comes_twice(folder: Path, also: str) -> None:
     ("sources", "options", "message"),
     [
         ([], {}, "there are no inputs"),
-        (["c.jsonl"], {}, "c.jsonl: there is no such file: the nearest are 'b.jsonl', 'a.jsonl.gz', 'data.json'"),
-        (["nowhere/c.jsonl"], {}, "there is no such file, nor its folder"),
-        ([""], {}, "there is no such file"),
-        (["*.parquet"], {}, "none matches this pattern"),
+        (["c.jsonl"], {}, "c.jsonl: no such file: the nearest are 'b.jsonl', 'a.jsonl.gz', 'data.json'"),
+        (["nowhere/c.jsonl"], {}, "no such file, and no such folder"),
+        ([""], {}, "no such file"),
+        (["*.parquet"], {}, "none matches it as a pattern"),
         (
             ["notes.xyz"],
             {},
@@ -113,9 +113,9 @@ def test_a_file_that_comes_twice(folder: Path, also: str) -> None:
         (["-"], {}, "input_format"),
         (["-"], {"format": "parquet"}, "cannot be read from standard input"),
         (["out/0.jsonl"], {"without": Path("out")}, "this file is in the output folder"),
-        (["out/*"], {"without": Path("out")}, "none matches this pattern"),
+        (["out/*"], {"without": Path("out")}, "none matches it as a pattern"),
         (["fifo"], {}, "a device or pipe"),
-        (["dangling.jsonl"], {}, "there is no such file"),
+        (["dangling.jsonl"], {}, "no such file"),
     ],
 )
 def test_what_is_refused(folder: Path, sources: list[str], options: dict[str, object], message: str) -> None:
@@ -130,7 +130,7 @@ def test_what_is_refused(folder: Path, sources: list[str], options: dict[str, ob
 
 def test_no_permission(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert problem("b.jsonl") == "b.jsonl: there is no permission to read this file"
+    assert problem("b.jsonl") == "b.jsonl: permission to read this file is denied"
 
 
 def test_a_name_that_is_not_utf8(folder: Path) -> None:

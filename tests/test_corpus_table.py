@@ -79,7 +79,7 @@ def test_other_tables() -> None:
     assert encode_table(batch.slice(0, 0), SPM).num_rows == 0
     assert encode_table(pa.schema({"text": pa.string()}).empty_table(), SPM).column("input_ids").num_chunks == 0
     assert ids_of(encode_table(pa.table({"text": pa.nulls(2)}), SPM)) == [None, None]
-    with pytest.raises(TypeError, match="an Arrow table or record batch is expected, not list"):
+    with pytest.raises(TypeError, match="expected an Arrow table or record batch, not list"):
         encode_table(TEXTS, SPM)
 
 
@@ -164,9 +164,9 @@ def test_chunks_for_short_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("columns", "problem"),
     [
-        ({"texts": ["a"], "id": ["b"]}, "there is no column 'text': the nearest is 'texts'"),
-        ({"id": ["a"], "body": ["b"]}, "there is no column 'text': there are 'id', 'body'"),
-        ({}, "there is no column 'text'"),
+        ({"texts": ["a"], "id": ["b"]}, "no column is called 'text': the nearest is 'texts'"),
+        ({"id": ["a"], "body": ["b"]}, "no column is called 'text': there are 'id', 'body'"),
+        ({}, "no column is called 'text'"),
         ({"text": [1]}, "column 'text' must hold strings or binary, not int64"),
         ({"text": [["a"]]}, "column 'text' must hold strings or binary, not list<item: string>"),
         ({"text": ["a"], "input_ids": [[1]]}, "the table has a column 'input_ids' already"),
@@ -179,7 +179,7 @@ def test_tables_that_do_not_fit(columns: dict[str, Any], problem: str) -> None:
 
 
 def test_two_columns_of_one_name() -> None:
-    with pytest.raises(CorpusError, match="there are 2 columns 'text'"):
+    with pytest.raises(CorpusError, match="2 columns are called 'text'"):
         encode_table(pa.Table.from_arrays([pa.array(["a"])] * 2, ["text", "text"]), BPE)
 
 

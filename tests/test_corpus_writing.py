@@ -536,6 +536,6 @@ def test_full_disk(tmp_path: Path) -> None:
     *messages, left = done.stdout.splitlines()
     suffixes = (".parquet", ".arrow", ".bin", ".ds", ".npy")
     for format, suffix, message in zip(FORMATS, suffixes, messages, strict=True):
-        problem = "this cannot be written: File too large. Once that is solved, the same command continues"
+        problem = "this cannot be written: File too large. Fix that, then run the same command to continue"
         assert message == f"{format}{suffix}: {problem}"
     assert left == "[]"

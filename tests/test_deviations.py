@@ -185,7 +185,7 @@ def test_a_text_beyond_32_bit_lengths() -> None:
 
 @pytest.mark.parametrize("model", ["none", "no_vocab"])
 def test_no_vocabulary(model: str) -> None:
-    """llama.cpp opens such a file and aborts when it shall tokenize."""
+    """llama.cpp opens this file and aborts when asked to tokenize."""
     metadata = {"general.architecture": "llama", "llama.vocab_size": 32, "tokenizer.ggml.model": model}
     tokenizer = Tokenizer.from_gguf(write(metadata))
     assert (tokenizer.vocab.kind, len(tokenizer.vocab)) == ("none", 32)

@@ -90,8 +90,8 @@ def test_bytes_that_are_not_utf8_are_counted(tmp_path: Path) -> None:
     ("tokenizers", "texts", "error", "message"),
     [
         ([TOKENIZERS["bpe"]] * 2, ["a"], GgtokError, "two tokenizers are named 'ggtok bpe': pass a dict"),
-        ([], ["a"], GgtokError, "there is no tokenizer"),
-        (TOKENIZERS, {}, GgtokError, "there are no texts"),
+        ([], ["a"], GgtokError, "no tokenizers to evaluate"),
+        (TOKENIZERS, {}, GgtokError, "no texts to evaluate"),
         (TOKENIZERS, {"en": "a"}, GgtokError, "reference must be one of 'en', not 'de'"),
         (TOKENIZERS, {"all": "a"}, GgtokError, "no text can be named 'all'"),
         (["bpe"], ["a"], TypeError, r"tokenizers must be ggtok.Tokenizer, not str"),

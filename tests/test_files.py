@@ -50,10 +50,10 @@ def test_the_file_it_was_opened_from_stays(writer: str, tmp_path: Path) -> None:
     before = path.read_bytes()
     tok = Tokenizer.from_gguf(path)
     for way in ways(path):
-        with pytest.raises(GgtokError, match="is what this is made from"):
+        with pytest.raises(GgtokError, match="is also an input"):
             WRITERS[writer](tok, way)
     assert path.read_bytes() == before
-    with open(path, "rb") as file, pytest.raises(GgtokError, match="is what this is made from"):
+    with open(path, "rb") as file, pytest.raises(GgtokError, match="is also an input"):
         WRITERS[writer](Tokenizer.from_gguf(file), path)
     tok.to_gguf(path, name="new", overwrite=True)
     assert Tokenizer.from_gguf(path).metadata["general.name"] == "new"
@@ -75,9 +75,9 @@ def test_tiktoken_and_imported_files_stay(tmp_path: Path) -> None:
     bpe.to_tokenizers_json(path)
     tok = Tokenizer.from_tokenizers_json(path, pre="qwen2")
     for write in (tok.to_tokenizers_json, tok.to_gguf, tok.to_tiktoken):
-        with pytest.raises(GgtokError, match="is what this is made from"):
+        with pytest.raises(GgtokError, match="is also an input"):
             write(path)
-    with pytest.raises(GgtokError, match="is what this is made from"):
+    with pytest.raises(GgtokError, match="is also an input"):
         tok.to_tiktoken(tmp_path / "tokenizer")  # its settings are tokenizer.json
     assert os.listdir(tmp_path) == ["tokenizer.json"]
 
@@ -120,7 +120,7 @@ def test_no_command_replaces_its_input(name: str, tmp_path: Path) -> None:
     for way in ways(path):
         done = CliRunner().invoke(group, [part.format(path, way) for part in COMMANDS[name]])
         assert isinstance(done.exception, GgtokError)
-        assert "is what this is made from" in str(done.exception)
+        assert "is also an input" in str(done.exception)
     assert path.read_text() == "my words " * 100
 
 

@@ -83,7 +83,7 @@ def test_failures_of_wordpiece_are_counted(opened: Any) -> None:
 
 
 SAME_STEPS = ("*-bge", "[pru][lwg]*", "gemma-4", "h*", "w*")
-"""Files without a second pattern, which is a step of its own only in the terminal."""
+"""Files without a second pattern, which is a separate step only in the terminal."""
 KINDS = [*BUILTIN, *(path for name in SAME_STEPS for path in shared_files(f"vocabs/{name}.gguf"))]
 
 

@@ -50,7 +50,7 @@ def flawed(*extra: tuple[str, Typed | Packed]) -> bytes:
 
 
 class Broken(NamedTuple):
-    """A file, the code of what stops it, and what a key is after the repair; `...` if there is no repair."""
+    """A file, the code of what stops it, and what a key is after the repair; `...` without a repair."""
 
     code: str
     data: bytes

@@ -54,7 +54,7 @@ def test_redirects_that_do_not_end_well(server: Web) -> None:
     assert "more than 10 redirects" in str(failure(server.route("/loop", redirect("/loop"))))
     for target in ("file:///etc/passwd", "ftp://x/y", "http://[", "http://a b/", "http://h:port/"):
         assert re.search(
-            "is not a URL of the web|redirects to no address", str(failure(server.route("/m", redirect(target))))
+            "is not an http or https URL|redirects to no address", str(failure(server.route("/m", redirect(target))))
         )
     server.route("/m", lambda handler: handler.answer(302, b""))
     assert failure(server.url + "/m").status == 302
@@ -126,7 +126,7 @@ def test_proxies(server: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Tokenizer.from_model("http://far.example/m.gguf") == Tokenizer.from_gguf(BPE)
     assert {headers["proxy-authorization"] for _, headers in server.seen} == {"Basic dXNlcjp3b3Jk"}
     monkeypatch.setenv("no_proxy", "far.invalid")
-    assert "there is no server of this name" in str(failure("http://far.invalid/m.gguf"))
+    assert "no server has this name" in str(failure("http://far.invalid/m.gguf"))
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
@@ -231,12 +231,12 @@ def test_repositories(server: Web, monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 @pytest.mark.parametrize(
     ("status", "body", "problem"),
     [
-        (401, b"", "it wants a token"),
-        (404, b"", "there is no such file"),
-        (200, b"<html>", "something else than JSON"),
-        (200, b"\xff", "something else than JSON"),
-        (200, b"[" * 100_000, "something else than JSON"),
-        (200, b"{}", "the server's list of files is not one"),
+        (401, b"", "a token is needed"),
+        (404, b"", "no such file"),
+        (200, b"<html>", "answer is not JSON"),
+        (200, b"\xff", "answer is not JSON"),
+        (200, b"[" * 100_000, "answer is not JSON"),
+        (200, b"{}", "the server's answer is not a list of files"),
     ],
 )
 def test_lists_that_are_not(
@@ -305,7 +305,7 @@ def test_numbers_of_a_list(server: Web, monkeypatch: pytest.MonkeyPatch) -> None
     repository(server, {}, monkeypatch)
     body = b'[{"type": "file", "path": "m.gguf", "size": %s}]' % (b"9" * 5000)
     server.route("/api/models/o/r/tree/main?recursive=true", lambda handler: handler.answer(200, body))
-    with pytest.raises(DownloadError, match="something else than JSON"):
+    with pytest.raises(DownloadError, match="answer is not JSON"):
         Tokenizer.from_model("hf:o/r", offline=False)
 
 

@@ -153,7 +153,7 @@ UNTYPED = {key: value for key, value in WITHOUT_TYPES.metadata().items() if key 
     [("rwkv-world", "<s>"), ("plamo2-small", "<|plamo:eos|>"), ("no types", "</s>")],
 )
 def test_control_tokens_that_any_text_spells(name: str, token: str, shared: Path) -> None:
-    """llama.cpp reads them too. Parts refuse them, `check` tells."""
+    """llama.cpp reads them too. Parts refuse them, and `check` reports them."""
     source: Any = gguf_vocab.write(UNTYPED) if name == "no types" else shared / f"vocabs/{name}.gguf"
     tokenizer = Tokenizer.from_gguf(source)
     id = tokenizer.vocab.id(token)

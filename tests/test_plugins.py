@@ -413,7 +413,7 @@ def test_a_command_that_cannot_be_used(home: Home, site: Site, rows: str, code: 
     assert done.code == 2
     assert warning.startswith("ggtok: warning: ")
     assert problem in warning
-    assert error.startswith("ggtok: error: there is no command 'acme': ")
+    assert error.startswith("ggtok: error: no such command 'acme': ")
     for cache in CACHES:
         cache.cache_clear()
     done = call("--help")

@@ -41,7 +41,7 @@ def public() -> set[str]:
     for name in ggtok.__all__:
         cls = getattr(ggtok, name)
         if isinstance(cls, type):
-            # What errors inherit is told once.
+            # What errors inherit is shown once.
             ours = [cls] if issubclass(cls, Exception) else cls.__mro__
             ours = [base for base in ours if base.__module__.startswith("ggtok")]
             names |= {f"ggtok.{name}.{member}" for base in ours for member in vars(base) if not member.startswith("_")}

@@ -1,4 +1,4 @@
-"""Streaming decode: however ids are cut, what comes out is what `decode` returns, and nothing is held back in vain."""
+"""Streaming decode: however ids are cut, the result is what `decode` returns, and nothing is held back needlessly."""
 
 from __future__ import annotations
 

@@ -328,7 +328,7 @@ BAD: list[tuple[Any, str, int, dict[str, Any], type[Exception], str]] = [
     (["ab"], "spm", 900, {"control_tokens": ["<0x41>"]}, ggtok.TrainingError, "would share the text"),
     (["ab"], "spm", 900, {"character_coverage": 2.0}, ggtok.TrainingError, "character_coverage must be above 0"),
     (["ab"], "xyz", 300, {}, ggtok.TrainingError, "kind must be 'bpe', 'spm', 'unigram' or 'wordpiece', not"),
-    (["ab"], "bpe", 300, {"special": {"boss": "x"}}, ggtok.TrainingError, "no role 'boss'"),
+    (["ab"], "bpe", 300, {"special": {"boss": "x"}}, ggtok.TrainingError, "unknown role 'boss'"),
     (["ab"], "bpe", 300, {"lowercase": True}, TypeError, "not a setting of kind 'bpe'"),
     (["ab"], "bpe", 300, {"control_tokens": "<c>"}, TypeError, "not one str"),
     (["ab"], "bpe", 300, {"pre": "qwen3"}, ggtok.UnsupportedError, "qwen2"),

@@ -108,7 +108,7 @@ def test_no_library(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtur
     with pytest.raises(ggtok.DependencyError, match="pip install xllamacpp"):
         ggtok.verify(TOKENIZERS["spm"])
     assert main(["verify", "--builtin", "spm"]) == 2
-    assert capfd.readouterr().err.startswith("ggtok: error: there is no llama.cpp to compare with")
+    assert capfd.readouterr().err.startswith("ggtok: error: llama.cpp is not installed")
 
 
 @pytest.mark.parametrize(
@@ -150,11 +150,12 @@ class Unknown(Dying):
     """A library whose layout cannot be told."""
 
     def library(self) -> None:
-        raise ggtok.LibraryError("the layout of its parameters is none of those that are known", path="a.so")
+        raise ggtok.LibraryError("its parameters have an unknown layout", path="a.so")
 
 
 @pytest.mark.parametrize(
-    ("reference", "reason"), [(Dying, "ended the process (exit code 3: the reason)"), (Unknown, "layout of its param")]
+    ("reference", "reason"),
+    [(Dying, "ended the process (exit code 3: the reason)"), (Unknown, "its parameters have an unknown layout")],
 )
 def test_a_library_that_does_not_open(
     reference: type, reason: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -57,7 +57,7 @@ export class Engine {
     this.#onCrash(message, this.#hasAnswered && !this.#isOver);
   }
 
-  /** Asks the worker. Rejects with the core's error, whose name is that of the Python exception, or with a `Crash`. */
+  /** Asks the worker. Rejects with the core's error, named like the Python exception, or with a `Crash`. */
   call(name, ...args) {
     if (this.#isOver) return Promise.reject(new Crash("it could not be started"));
     if (!this.#worker) this.#start();
@@ -69,7 +69,7 @@ export class Engine {
   }
 
   /** Asks the worker, one question of a lane at a time. A question that was overtaken resolves to `STALE`: while the
-   * worker is busy only the newest waits, so texts that nobody sees any more are not encoded. */
+   * worker is busy only the newest waits, so texts that are already replaced are not encoded. */
   async newest(lane, name, ...args) {
     const mine = {};
     const before = this.#lanes.get(lane);

@@ -256,7 +256,7 @@ async function readAddress() {
     const given = await fromFragment(location.hash);
     const isKnown = (choice) => choice && (choice.startsWith(FILE) || choice in EMBEDDED);
     const named = given.vocabulary;
-    if (named && !isKnown(named)) notify(`There is no vocabulary named ${named} here.`);
+    if (named && !isKnown(named)) notify(`No vocabulary here is named ${named}.`);
     Object.assign(state, given, {
       text: given.text ?? kept() ?? FIRST.text,
       vocabulary: isKnown(given.vocabulary) ? given.vocabulary : FIRST.vocabulary,

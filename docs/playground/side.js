@@ -5,7 +5,7 @@ import { el, label, plural } from "./explain.js";
 import { charactersIn, Strip } from "./strip.js";
 
 const MOST_SHOWN = 5000; // tokens that are shown at once; "show more" adds as many
-const HINT = "Point at a token to see what it is. Click it to see why it is one.";
+const HINT = "Hover for details, click for the steps";
 
 const toBytes = new TextEncoder();
 

@@ -145,7 +145,7 @@ function face(text, hasLines) {
     });
 }
 
-/** A cell as an item for `replaceChanged`, whose key says all that it shows. `role` is that of its tokens. */
+/** A cell as an item for `replaceChanged`, whose key says all that it shows. `role` is its tokens' role. */
 export function itemOf({ text, tokens: range, labels }, { ids, tokens }, tones, role) {
   const hasLines = role === "option";
   if (!range) return { key: text, options: [], make: () => el("span", { class: "gap-text" }, face(text, hasLines)) };

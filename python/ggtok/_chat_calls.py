@@ -63,8 +63,8 @@ class ChatTokenizer(BaseTokenizer):
             **variables: Further variables of the template, such as `enable_thinking=False`.
 
         Raises:
-            ChatTemplateError: There is no template, it is not sound, it fails or refuses these messages, or it exceeds
-                a limit; `template`, `line` and `column` say where.
+            ChatTemplateError: The template is missing, has a syntax error, fails, refuses these messages, or exceeds a
+                limit; `template`, `line` and `column` say where.
             ChatRequestError: llama-server would not take the messages or what comes with them; `field` says which.
             ChatTypeError: A value is of a type that JSON does not have.
             DependencyError: `raw` needs jinja2.

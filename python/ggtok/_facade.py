@@ -57,7 +57,7 @@ class Tokenizer(ChatTokenizer):
                 machine only. With `False`, `hf:` also reads what is in no cache. `GGTOK_OFFLINE=1` forbids it always.
 
         Raises:
-            ModelNotFoundError: There is no such model, or it has no GGUF file; `nearest` and `places` say more.
+            ModelNotFoundError: The model is not on this machine, or has no GGUF file; `nearest` and `places` say more.
             DownloadError: The network is forbidden, or the server does not answer, or not properly.
             DependencyError: A URL needs `pip install 'ggtok[hf]'`.
             GGUFError: As `from_gguf`; or the file is a projector, an adapter or another companion of a model.
@@ -73,7 +73,7 @@ class Tokenizer(ChatTokenizer):
         return opened(cls, name, overrides, offline)
 
     def check(self, *, llama_cpp: str | int | None = None) -> list[Finding]:
-        """Lists what is suspicious about the file, such as settings that give ids the model was not trained with.
+        """Lists problems with the file's tokenizer, such as settings that give ids the model was not trained with.
 
         Errors that are quick to find are also issued as warnings (`TokenizerWarning`) when the file is opened. A sound
         file can have notes. `docs/check.md` lists all codes.
@@ -169,7 +169,7 @@ class Tokenizer(ChatTokenizer):
                 (user-defined tokens).
             add_control_tokens: The same for tokens that are only read with `parse_special`. Their ids follow.
             special: Ids or texts of special tokens by name: `bos`, `eos`, `eot`, `eom`, `unk`, `sep`, `pad`, `mask`,
-                `fim_pre`, `fim_suf`, `fim_mid`, `fim_pad`, `fim_rep`, `fim_sep`. `None` takes the name out of the file;
+                `fim_pre`, `fim_suf`, `fim_mid`, `fim_pad`, `fim_rep`, `fim_sep`. `None` removes the key from the file;
                 llama.cpp's default then applies.
             flags: `add_bos`, `add_eos`, `add_sep`, `add_space_prefix`, `remove_extra_whitespaces`, `lowercase`,
                 `strip_accents`. `None` as above.
@@ -276,8 +276,8 @@ class Tokenizer(ChatTokenizer):
                 the id 11 for the BOS of a byte-level BPE.
             pre: The name of the pre-tokenizer (`tokenizer.ggml.pre`) of a BPE. Default: the one that the converter
                 finds by the digest of the ids of its test text, which it has for well-known models only.
-            vocab_size: As in `from_sentencepiece`. Default: that of the `config.json` beside the path.
-            architecture: The model's architecture, such as `"Gemma4ForCausalLM"`. Default: that of the `config.json`
+            vocab_size: As in `from_sentencepiece`. Default: from the `config.json` beside the path.
+            architecture: The model's architecture, such as `"Gemma4ForCausalLM"`. Default: from the `config.json`
                 beside the path, or what the tokens say.
 
         Raises:

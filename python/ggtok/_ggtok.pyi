@@ -187,7 +187,7 @@ class Tokenizer:
         Returns:
             The ids that `encode` returns, and for each its half-open span in the original text: text that was
             lowercased, stripped of accents, replaced or escaped is traced back. Starts never decrease, nor do ends, and
-            all are inside the text. BOS, EOS and SEP have an empty span at their place, and so has a space that was put
+            all are inside the text. BOS, EOS and SEP have an empty span at their position, and so does a space put
             before the text. Tokens that are bytes of one character each have the span of their byte, or that of the
             whole character if bytes are not counted. Whitespace that becomes one space is in the span of that space.
             What the vocabulary drops (whitespace between words of WordPiece, or beside a special token) is in no span.
@@ -315,7 +315,7 @@ class Tokenizer:
     ) -> str:
         """Decodes token ids to text: their pieces, joined, without the space that `encode` puts in front of some texts.
 
-        Code and prose come back as they were. `docs/how/detokenizing.md` lists the vocabularies that change texts when
+        Code and prose come back unchanged. `docs/how/detokenizing.md` lists the vocabularies that change texts when
         they are encoded.
 
         Args:
@@ -627,7 +627,7 @@ class StreamDecoder(Generic[AnyStr]):
 
         Nothing of the prompt itself comes out, stop strings do not begin in it, and the first space after it stays. A
         prompt may end inside a character. The bytes that complete it are not UTF-8 by themselves, so they become
-        U+FFFD; a decoder with `text=False` returns them as they are.
+        U+FFFD; a decoder with `text=False` returns them unchanged.
 
         Args:
             prompt_ids: What `decode` takes. Prompts of several calls follow one another.
@@ -665,8 +665,8 @@ class StreamDecoder(Generic[AnyStr]):
     def stopped(self) -> str | bytes | None:
         """The stop string that has ended the text, as it was given, or `None`.
 
-        Of several, it is the one that begins first in the text, and of those the shortest. It is set once no other that
-        begins earlier can still be completed, at the latest by `flush`.
+        If several match, the one that begins first in the text wins, and among those the shortest. It is set once no
+        stop string that begins earlier can still be completed, at the latest by `flush`.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -761,7 +761,7 @@ class Metadata:
             data: The file's first bytes.
             total: The length of the file; `None` if it is not known yet.
             overrides: Values that replace those of the file: `str`, `int`, `float` or `bool`.
-            flawed: Whether a key may be empty or occur several times; its last value is taken then.
+            flawed: Whether a key may be empty or occur several times; its last value then wins.
 
         Returns:
             The metadata, or the least number of bytes of the file that are needed.
@@ -803,7 +803,7 @@ class Metadata:
         """The value that the file has for a key: a number, a `str`, a `bool` or an `Array`. `None` if it has none."""
 
     def raw(self, key: str) -> bytes:
-        """A key and its value as they stand in the file. Raises `GgtokError` if it is not there."""
+        """A key and its value, byte for byte as in the file. Raises `GgtokError` if the key is missing."""
 
     def __contains__(self, key: object, /) -> bool: ...
 
@@ -916,7 +916,7 @@ class _Family(TypedDict):
 
 def _encoding(ids: bytes, offsets: bytes, words: bytes) -> Encoding: ...
 def cache_limit() -> int:
-    """How much memory the caches of a tokenizer take at most, in bytes: 256 MiB unless `set_cache_limit` changed it.
+    """The most memory that the caches of a tokenizer take, in bytes: 256 MiB unless `set_cache_limit` changed it.
 
     >>> import ggtok
     >>> ggtok.cache_limit()
@@ -924,14 +924,13 @@ def cache_limit() -> int:
     """
 
 def set_cache_limit(num_bytes: int) -> None:
-    """Changes how much memory the caches of each tokenizer take at most, over all threads together, in bytes.
+    """Sets the most memory that the caches of each tokenizer take, for all threads together, in bytes.
 
     Words and their ids are cached, so a repeated word costs one look-up. There are as many caches as calls have run at
-    the same time. They share the limit evenly, and none gets more than a quarter of it. It applies to all tokenizers at
-    once, open ones and later ones; a cache that is larger is emptied, and its memory freed, even if its thread never
-    calls again. Only a call that is running empties its cache when it ends. Memory is also freed by
-    `Tokenizer.clear_cache`, and when the tokenizer is dropped. The ids are the same with any limit; less than 64 KiB
-    means no cache, which is slow.
+    the same time. They share the limit evenly, and none gets more than a quarter of it. The limit applies at once to
+    all tokenizers, open ones and later ones; a larger cache is emptied, and its memory freed, even if its thread never
+    calls again. A running call empties its cache when it ends. Memory is also freed by `Tokenizer.clear_cache`, and
+    when the tokenizer is dropped. The ids are the same with any limit; less than 64 KiB means no cache, which is slow.
 
     Raises:
         GgtokError: `num_bytes` is negative, or does not fit into 64 bits.
@@ -1113,7 +1112,7 @@ def json_lines(
         field: The first column: a string of each object, never null.
         is_raw: Whether that field is a list instead, whose JSON text is the value.
         columns: Further fields. Strings become their text and other values their JSON text; null if missing.
-        nulls: What becomes of an object whose `field` is null: "error", "skip" or "empty".
+        nulls: What to do with an object whose `field` is null: "error", "skip" or "empty".
 
     Returns:
         How many lines there are, the numbers of those that became rows, and for each column its offsets (int64), its
@@ -1206,7 +1205,7 @@ class Trainer:
 class ChatTemplate:
     """A compiled chat template, in llama.cpp's template language, with llama-server's rules for messages.
 
-    What a template can do is found out when it first renders. Safe to share between threads.
+    What a template can do is worked out when it first renders. Safe to share between threads.
 
     >>> import ggtok._ggtok
     >>> template = ggtok._ggtok.ChatTemplate("{% for m in messages %}[{{ m.content }}]{% endfor %}", "mine")
@@ -1262,7 +1261,7 @@ class ChatTemplate:
 
         Raises:
             ChatTemplateError: The template fails, refuses the messages, or exceeds a limit.
-            ChatRequestError: The request is not one that llama-server takes.
+            ChatRequestError: llama-server would refuse the request.
         """
 
 @final

@@ -83,7 +83,7 @@ class UnsupportedError(GgtokError):
 
 
 class ModelNotFoundError(GgtokError, FileNotFoundError):
-    """There is no model of this name on this machine, or it has no GGUF file.
+    """No model on this machine has this name, or it has no GGUF file.
 
     `name` is the name, `nearest` are the most similar names of models that are there, and `places` the folders that
     were searched.
@@ -165,13 +165,13 @@ class DependencyError(GgtokError, ImportError):
 
 
 class LibraryError(GgtokError):
-    """A shared library cannot be compared with: it does not load, is not llama.cpp, or of a release that ggtok does not
+    """ggtok cannot use a shared library: it does not load, is not llama.cpp, or is of a release that ggtok does not
     know. `path` is its file.
 
     >>> import ggtok
     >>> ggtok.verify(ggtok.Tokenizer.builtin("bpe"), library="/nowhere/libllama.so")
     Traceback (most recent call last):
-    ggtok.errors.LibraryError: /nowhere/libllama.so: there is no such file
+    ggtok.errors.LibraryError: /nowhere/libllama.so: no such file
     """
 
     def __init__(self, problem: str, *, path: str) -> None:
@@ -180,7 +180,7 @@ class LibraryError(GgtokError):
 
 
 class ChatTemplateError(GgtokError):
-    """There is no chat template, it fails, or it refuses a conversation.
+    """A chat template is missing, fails, or refuses a conversation.
 
     `template` is its name, and `line` and `column` (in bytes) say where, counted from 1. Each is `None` if it does not
     apply.
@@ -230,7 +230,7 @@ class ChatTypeError(ChatRequestError, ArgumentTypeError):
 class MismatchError(GgtokError):
     """The ids of a message are not those of its text, or the template does not write that text.
 
-    `expected` is the text of the message and `found` that of the ids. Both are `None` if the template is at fault.
+    `expected` is the text of the message and `found` the text of the ids. Both are `None` if the template is at fault.
 
     >>> import ggtok
     >>> chat = ggtok.Tokenizer.builtin("bpe").chat()

@@ -30,7 +30,7 @@ LAST_WORDS = 2000
 
 
 class Program:
-    """A process that answers JSON lines. One that dies or hangs is replaced."""
+    """A process that answers JSON lines. If it dies or hangs, it is replaced."""
 
     def __init__(self, command: list[str], greets: bool = False, timeout: float = 20.0) -> None:
         self.command, self.greets, self.timeout = command, greets, timeout
@@ -88,7 +88,7 @@ class Program:
         return answer
 
     def _end(self, hung: bool) -> Json:
-        """Ends a process that does not answer, and tells what is known about it."""
+        """Ends a process that does not answer, and returns what is known about it."""
         assert self._process is not None
         if hung:
             self.close()

@@ -117,7 +117,7 @@ DEVIATIONS = (
     Deviation(2, "the server drops `documents` of a request, ours gives them to the template", without_documents),
     Deviation(3, "the server refuses what it cannot make a grammar or a parser of, ours makes none", without_grammar),
     Deviation(4, "the server's process ends or hangs", lambda case, ours: cause(case) == THEY_DIED),
-    Deviation(7, "half a pair of surrogates is no JSON; in Python it is a text of three bytes", lone_surrogate),
+    Deviation(7, "half a pair of surrogates is not JSON; in Python it is a text of three bytes", lone_surrogate),
     Deviation(11, "`-0` in JSON is a floating-point number, and 0 to the server", minus_zero),
 )
 """Every difference on purpose, as docs/chat.md numbers them. `explains` sees a case whose answers differ."""

@@ -303,7 +303,7 @@ Change = Callable[[Writer, Json], None]
 
 
 def message_of(writer: Writer, body: Json, *roles: str) -> Json:
-    """One of the messages with one of these roles, or a new one that nobody reads."""
+    """One of the messages with one of these roles, or a new one that does not count."""
     return writer.random.choice([each for each in body["messages"] if not roles or each.get("role") in roles] or [{}])
 
 

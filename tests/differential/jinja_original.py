@@ -83,7 +83,7 @@ class Program:
             answers += new
             if death is not None:
                 self.close()
-                # Otherwise an earlier case may be the cause, and this one gets a program of its own.
+                # Otherwise an earlier case may be the cause, and this one gets a separate program.
                 if is_fresh and not new:
                     answers.append({"crash": death})
         return answers

@@ -35,8 +35,8 @@ export async function calls(file: File, module: WebAssembly.Module): Promise<voi
   }
   // @ts-expect-error: a tokenizer is not made this way.
   new Tokenizer(flags);
-  // @ts-expect-error: there is no such mask.
+  // @ts-expect-error: an unknown mask.
   tok.encodeChat(messages, { mask: "all" });
-  // @ts-expect-error: there is no such unit.
+  // @ts-expect-error: an unknown unit.
   tok.encodeWithOffsets("text", { unit: "word" });
 }

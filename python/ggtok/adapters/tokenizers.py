@@ -207,7 +207,7 @@ class Tokenizer:
             GgtokError: A second text, or a list of words.
         """
         if pair is not None:
-            raise GgtokError(f"there is no encoding of pairs of texts here: {ELSEWHERE}")
+            raise GgtokError(f"pairs of texts cannot be encoded here: {ELSEWHERE}")
         return self.encode_batch([sequence], is_pretokenized, add_special_tokens)[0]
 
     def encode_batch(
@@ -215,7 +215,7 @@ class Tokenizer:
     ) -> list[Encoding]:
         """Encodes several texts on several threads. Takes and raises what `encode` does."""
         if is_pretokenized:
-            raise GgtokError(f"there is no encoding of lists of words here: {ELSEWHERE}")
+            raise GgtokError(f"lists of words cannot be encoded here: {ELSEWHERE}")
         texts = list(items_of("input", input, "texts"))
         for text in texts:
             if not isinstance(text, str):
@@ -264,7 +264,7 @@ class Tokenizer:
         Raises `GgtokError`, a `ValueError`, if an argument has another value.
         """
         if stride:
-            raise GgtokError(f"there is no overflowing part here that could repeat {stride} tokens: {ELSEWHERE}")
+            raise GgtokError(f"parts that overflow, and repeat {stride} tokens, are not kept here: {ELSEWHERE}")
         one_of("direction", direction, Side)
         self._truncation = Truncation(at_least(0, max_length, "max_length"), direction)
 
@@ -293,7 +293,7 @@ class Tokenizer:
             pad_id: The id to fill with. Default: the vocabulary's padding token.
             pad_type_id: Its type id.
             pad_token: Its text. Default: the text of `pad_id`.
-            length: The length of every encoding. Default: that of the longest one.
+            length: The length of every encoding. Default: the longest one's.
             pad_to_multiple_of: Round the length up to a multiple of this.
 
         Raises `GgtokError`, a `ValueError`, if the vocabulary has no padding token and no `pad_id` is given, or an
@@ -336,7 +336,7 @@ class Tokenizer:
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """The text of ids, without control tokens unless `skip_special_tokens=False`.
 
-        That of a vocabulary of kind `wordpiece` has no space at its start nor before punctuation, as in tokenizers.
+        With a vocabulary of kind `wordpiece`, it has no space at its start or before punctuation, as in tokenizers.
 
         Raises `TokenIndexError` for an id that is not in the vocabulary.
 

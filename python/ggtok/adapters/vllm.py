@@ -49,7 +49,7 @@ def register() -> None:
 
 
 def plugin() -> None:
-    """What vLLM calls when it starts. A version without registries starts all the same, with a warning in the log."""
+    """What vLLM calls when it starts. A version without registries still starts, with a warning in the log."""
     try:
         register()
     except DependencyError as error:
@@ -243,7 +243,7 @@ class Tokenizer:
         return b"".join([self._tok.piece(id) for id in ids if id is not None]).decode("utf-8", "replace")
 
     def decode(self, ids: Sequence[int] | int, skip_special_tokens: bool = False) -> str:
-        """The text of ids; that of a single one with the space that it may start with."""
+        """The text of ids; a single one keeps the space that it may start with."""
         several = [ids] if isinstance(ids, int) else ids
         if len(several) == 1:
             [single] = several

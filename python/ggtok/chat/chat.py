@@ -34,8 +34,8 @@ class Chat:
     """A conversation whose ids follow its messages. Made by `Tokenizer.chat`.
 
     Its ids are those of `encode_chat` for the same messages and settings, except those that messages bring with them.
-    They end with the generation prompt unless the last message is the assistant's. Dates are those of the time when the
-    chat was made.
+    They end with the generation prompt unless the last message is the assistant's. The template sees the time at which
+    the chat was made.
 
     `append` encodes only what the template changed. The template runs over the whole conversation. An `append` that
     fails changes nothing. A chat is for one thread at a time; forks are independent.

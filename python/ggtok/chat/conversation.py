@@ -141,7 +141,7 @@ class Conversation:
         """The ids of the text with control tokens wherever they are written. BOS and EOS are added once."""
         add_special, refuse_user_defined, trust = settings
         if not trust:
-            raise GgtokError("raw=True gives text of which nobody knows who wrote it: its ids need trust=True")
+            raise GgtokError("raw=True mixes the template's text with the messages': its ids need trust=True")
         if refuse_user_defined:
             raise GgtokError("trust=True reads all tokens in all of the text: refuse_user_defined does not go with it")
         rendering = None if self.options.raw else self._reported()

@@ -1,4 +1,4 @@
-"""What conversations ask of a tokenizer, found out once for each: looking through a large vocabulary takes 30 ms.
+"""What conversations need to know of a tokenizer, computed once for each: going through a large vocabulary takes 30 ms.
 
 Complexity: O(characters of all special tokens), on first use.
 """

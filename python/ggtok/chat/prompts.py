@@ -2,7 +2,7 @@
 
 Source: llama.cpp's `format_prompt_rerank` and `format_prompt_infill` (tools/server/server-common.cpp). Deviations:
 (1) where the server sends an id that the vocabulary does not have, there is an error; (2) `/infill` takes a prefix and
-a suffix with ids among their strings, which are not taken here. Complexity: that of encoding.
+a suffix with ids among their strings, which are not accepted here. Complexity: as encoding.
 """
 
 from __future__ import annotations

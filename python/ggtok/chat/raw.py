@@ -17,7 +17,7 @@ from .plain import copied
 from .templates import Source
 
 REASONING = ("reasoning_content", "thinking", "reasoning")
-"""Names of a message's reasoning. The first is the one that templates read, the second gpt-oss's."""
+"""Names of a message's reasoning. Most templates read the first, gpt-oss's the second."""
 
 END = "\ue000end of the last message\ue001"
 """Ends the text that is to be continued."""
@@ -84,7 +84,7 @@ def render(source: Source, body: Mapping[str, Any], special: Mapping[str, str]) 
     try:
         text: str = _compiled(source.text).render(variables)
     except jinja2.TemplateSyntaxError as error:
-        problem = f"it is not a sound template: {error.message}"
+        problem = f"it has a syntax error: {error.message}"
         raise ChatTemplateError(problem, template=source.name, line=error.lineno) from error
     except Exception as error:  # a template may raise anything
         refused = type(error) is jinja2.TemplateError
@@ -94,7 +94,7 @@ def render(source: Source, body: Mapping[str, Any], special: Mapping[str, str]) 
         return text
     text, found, _ = text.rpartition(END)
     if not found:
-        raise ChatTemplateError("it does not write what is to be continued", template=source.name)
+        raise ChatTemplateError("it does not write the text to continue", template=source.name)
     return text
 
 
@@ -116,4 +116,4 @@ def _mark(message: dict[str, Any], field: str) -> None:
     elif texts:
         texts[-1]["text"] += END
     else:
-        raise ChatRequestError("the last message has nothing there to continue", field=field)
+        raise ChatRequestError("the last message has no text there to continue", field=field)

@@ -56,7 +56,7 @@ class Sampled(NamedTuple):
     """The part of the generation prompt that belongs to the message, if the template writes it there again."""
 
     def agrees(self, content: Any) -> bool:
-        """Whether the text is that of the content, except for white space at its ends."""
+        """Whether the text equals the content, except for white space at the ends."""
         said = text_of(content).encode("utf-8", "surrogatepass").strip()
         return any(text.strip() == said for text in self.texts)
 

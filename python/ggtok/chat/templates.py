@@ -15,7 +15,7 @@ from ..errors import ArgumentTypeError, ChatTemplateError
 from ..tokenizer.keys import CHAT_TEMPLATE
 
 DEFAULT = "chatml"
-"""The name of llama.cpp's own template, which a file may use for one of its own."""
+"""The name of llama.cpp's built-in template; a file's own template may have the same name."""
 
 
 class Source(NamedTuple):
@@ -32,7 +32,7 @@ def compiled(source: Source) -> ChatTemplate:
 
 
 def names_of(metadata: Mapping[str, Any]) -> list[str]:
-    """The names of a file's templates, without the one that has none."""
+    """The names of a file's templates, without the unnamed one."""
     return sorted(key[len(CHAT_TEMPLATE) + 1 :] for key in metadata if key.startswith(f"{CHAT_TEMPLATE}."))
 
 

@@ -15,7 +15,7 @@ KINDS = {
     **{"unread-variable": "variable", "unread-field": "field", "dropped-field": "field"},
     **{"left-out": "message", "dropped-system": "message"},
 }
-"""The kinds of findings by those of warnings. That of `unread` is its subject, tools or documents."""
+"""The kind of a finding by the kind of its warning. For `unread` it is the subject, tools or documents."""
 
 ADVICE = {
     "field": "the model does not see it: put it into the content",

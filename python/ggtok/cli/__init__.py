@@ -46,7 +46,7 @@ class Commands(click.Group):
         known = self.list_commands(context)
         near = get_close_matches(name, known, 1)
         hint = f"did you mean ggtok {near[0]}?" if near else f"the commands are {', '.join(known)}"
-        raise click.ClickException(f"there is no command {printable(name)!r}: {hint}")
+        raise click.ClickException(f"no such command {printable(name)!r}: {hint}")
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS:

@@ -261,7 +261,7 @@ def takes_template(function: Command) -> Command:
         metavar="FILE",
         type=click.Path(),
         callback=lambda context, _, path: None if path is None or context.resilient_parsing else template_text(path),
-        help="A Jinja template in place of the model's.",
+        help="A Jinja template instead of the model's.",
     )(function)
 
 
@@ -273,7 +273,7 @@ def kind(value: object) -> str:
 
 def takes_files(function: Command) -> Command:
     """Gives a command files as arguments and `-p`, and passes it `files` and `text`, tuples of strings."""
-    function = click.option("-p", "--text", multiple=True, metavar="TEXT", help="A text itself; repeatable.")(function)
+    function = click.option("-p", "--text", multiple=True, metavar="TEXT", help="A text; repeatable.")(function)
     return click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")(function)
 
 
@@ -284,13 +284,13 @@ def takes_texts(files: tuple[str, ...], text: tuple[str, ...]) -> dict[str, Any]
 
 
 @shared(
-    click.option("--lines", is_flag=True, help="Take each line as a text."),
-    click.option("--jsonl", metavar="FIELD", help="Take each line as a JSON object with the text in this field."),
+    click.option("--lines", is_flag=True, help="Treat each line as a text."),
+    click.option("--jsonl", metavar="FIELD", help="Treat each line as a JSON object with the text in this field."),
 )
 def takes_rows(lines: bool, jsonl: str | None) -> dict[str, Any]:
     """Gives a command `--lines` and `--jsonl`, and passes it `rows: Rows | None`."""
     if lines and jsonl is not None:
-        raise click.ClickException("--lines and --jsonl: give one of the two")
+        raise click.ClickException("--lines and --jsonl: give only one")
     return {"rows": Rows(jsonl) if lines or jsonl is not None else None}
 
 

@@ -27,7 +27,7 @@ DEFAULT = "bpe"
 """What `encode`, `decode` and `explain` use if no model was given. Numbers that people rely on need one."""
 
 UNASKED = f"embedded vocabulary {DEFAULT}"
-"""The same in output, so that it is not taken for another model's."""
+"""The same in output, so that it is not mistaken for another model's."""
 
 NUM_NAMED = 5
 """How many models are named where one is missing."""
@@ -157,7 +157,7 @@ takes_network = click.option(
         show_envvar=True,
         help="A GGUF file, or a model by name, such as ollama:llama3.2 (see ggtok models).",
     ),
-    click.option("--builtin", type=click.Choice(BUILTIN), help="An embedded vocabulary, in place of a model."),
+    click.option("--builtin", type=click.Choice(BUILTIN), help="An embedded vocabulary, instead of a model."),
     click.option(
         "--override-kv",
         metavar="KEY=TYPE:VALUE",
@@ -172,7 +172,7 @@ def takes_model(
     """Gives a command `-m`, `--builtin`, `--override-kv` and `--offline`, and passes it `model: Model`."""
     if builtin is not None and model is not None:
         if is_typed("model"):
-            raise click.ClickException("-m and --builtin: give one of the two")
+            raise click.ClickException("-m and --builtin: give only one")
         model = None
     return {"model": Model(model, builtin, override_kv, offline)}
 

@@ -42,7 +42,7 @@ class Cell(NamedTuple):
     differs: bool
     """Whether it is in a stretch that the sides cut differently."""
     opens: bool
-    """Whether such a stretch starts with it."""
+    """Whether a differing stretch starts with it."""
     closes: bool
     cuts: Pair[bool]
     """Which sides cut after it."""

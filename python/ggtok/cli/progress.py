@@ -98,5 +98,5 @@ class Bar:
 
 
 def progress(total: int | None, label: str) -> closing[Bar]:
-    """A bar for so many bytes, or for an unknown number. It writes nothing to a pipe or a file."""
+    """A bar that ends at `total` bytes, or whose end is unknown. It writes nothing to a pipe or a file."""
     return closing(Bar(total, label))

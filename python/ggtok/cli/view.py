@@ -179,7 +179,7 @@ class View:
                 self._end_row()
 
     def _place(self, unit: Unit, style: str) -> None:
-        """Puts a unit into the row, or into the next one if there is no room for it."""
+        """Puts a unit into the row, or into the next one if it does not fit."""
         if self._filled + unit.width > self.width:
             self._end_row()
         self._row.append((unit.text, style))

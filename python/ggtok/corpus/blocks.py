@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from .packages import np, npt, pa, pc
 
 BLOCK_SIZE = 4 << 20
-"""Bytes of input that a block aims at. One document longer than this is a block of its own."""
+"""Bytes of input that a block aims at. A document longer than this is one block."""
 
 ROW = "ggtok:row"
 """The column with the number of each document's row in its input: int64, counted from 1. Line formats count lines."""

@@ -41,7 +41,7 @@ LEAST_SHARD = 1 << 16
 """Bytes of input per shard, at the least: smaller ones would be all overhead."""
 
 SHARDS, FEW, MANY = 16, 8 << 20, 128 << 20
-"""How many shards are made, if each has between so many bytes of input: enough for all cores to end together."""
+"""How many shards are made, and the fewest and most bytes of input of each: enough for all cores to end together."""
 
 Model = BaseTokenizer | str | os.PathLike[str]
 
@@ -86,7 +86,7 @@ def build(
 
     Args:
         sources: Files, folders (all files in them with a known ending), patterns such as `data/*.jsonl.gz`, or "-" for
-            standard input. Their order is that of the documents; files of a folder or pattern are sorted by name.
+            standard input. Documents keep their order; the files of a folder or pattern are sorted by name.
         output: The folder, new, empty, or of the same corpus.
         tokenizer: A tokenizer, a model as `Tokenizer.from_model` takes it, or the name of an embedded vocabulary.
         format: "parquet", "arrow", "megatron", "datatrove" or "flat".
@@ -103,8 +103,8 @@ def build(
             JSON text.
         id_field: The column or field with the name of each document, for the index of "flat".
         nulls: What a null is: "error" (a bad row), "skip" (no document), or "empty" (an empty document).
-        skip_bad: Whether bad rows go to a file of their own, `*.rejected.jsonl`, with the reason. Otherwise the first
-            one stops the run.
+        skip_bad: Whether bad rows go to a separate file, `*.rejected.jsonl`, with the reason. Otherwise the first one
+            stops the run.
         add_special: Whether BOS, EOS and SEP are added by the vocabulary's own rule, as in `encode`.
         parse_special: Whether control tokens written in a text are read as tokens, as in `encode`.
         append_eos: Whether every document ends with EOS, also if the vocabulary's rule does not add it.
@@ -180,7 +180,7 @@ def build(
     encoding = encoding_of(field, messages, chat, special, max_length, too_long)
     folder = Path(os.fsdecode(file_name(output)))
     if folder.exists() and not folder.is_dir():
-        raise CorpusError("the output is a folder, and this is a file", source=str(folder))
+        raise CorpusError("the output must be a folder, and this is a file", source=str(folder))
     found = inputs(sources, format=input_format, without=folder)
     settings = Settings(
         Reading(text, is_chat, columns, nulls),

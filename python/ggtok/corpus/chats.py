@@ -3,7 +3,7 @@
 A conversation is JSON text, or a list of structs. A struct has all fields of its type, so those that are null count as
 absent. What the template refuses, or what is not a list of messages, is a bad row.
 
-Complexity: that of rendering, one conversation at a time.
+Complexity: as rendering, one conversation at a time.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def is_conversation(type: pa.DataType) -> bool:
 def encode_chats(table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, eos_id: int | None) -> Chats:
     """The tokens and masks of a table of conversations. With `eos_id`, each ends with it.
 
-    Raises `ChatTemplateError` if there is no chat template, or an unsound one.
+    Raises `ChatTemplateError` if the chat template is missing or has a syntax error.
     """
     from ..chat.conversation import Conversation, Ids, Options
     from ..chat.templates import chosen, compiled

@@ -52,7 +52,7 @@ class Child:
                     watch(*message)
         except (EOFError, BrokenPipeError) as error:
             status = self._process.wait()
-            raise CorpusError(f"a worker process ended with status {status}; the same command continues") from error
+            raise CorpusError(f"a worker process ended with status {status}; run the command again") from error
 
     def end(self) -> None:
         """Ends the process, whatever it is doing: what it was writing has no name yet."""

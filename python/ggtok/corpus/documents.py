@@ -16,7 +16,7 @@ from .settings import Settings
 from .sources import Input
 
 Watch = Callable[[int, int, int], None]
-"""Is told how many more bytes of input, documents and tokens are done. It ends the work by raising."""
+"""Called with how many more bytes of input, documents and tokens are done. If it raises, the work ends."""
 
 
 class Documents:

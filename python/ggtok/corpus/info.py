@@ -197,5 +197,5 @@ def info(folder: str | os.PathLike[str]) -> Info:
 def manifest_of(folder: Path) -> Manifest:
     """The manifest of a corpus. Raises `CorpusError` if there is none."""
     if (manifest := Manifest.read(folder)) is None:
-        raise CorpusError(f"there is no corpus here: it has no {MANIFEST}", source=str(folder))
+        raise CorpusError(f"this is not a corpus: it has no {MANIFEST}", source=str(folder))
     return manifest

@@ -63,7 +63,7 @@ class Shard:
     is_last: bool = True
     """Of a stream: whether it ends here."""
     texts: str = ""
-    """SHA-256 of the texts, if they came from standard input, which has no hash of its own."""
+    """SHA-256 of the texts, if they came from standard input, which cannot be read again."""
 
     @property
     def task(self) -> str:
@@ -157,7 +157,7 @@ class Manifest:
         return manifest
 
     def write(self, folder: Path) -> None:
-        """Writes it, complete or not, over the one that is there."""
+        """Writes it, complete or not, over an existing one."""
         done = (self.sums(), self.shards) if self.complete else ({}, [])
         document = replace(self, totals=done[0], shards=done[1])
         with explained(MANIFEST), replacing(str(folder / MANIFEST)) as file:

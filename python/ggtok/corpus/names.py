@@ -31,5 +31,5 @@ def _nearest(name: str, known: tuple[str, ...]) -> str:
 def check_column(name: str, names: list[str], source: str | None = None) -> None:
     """Raises `CorpusError` unless a table has exactly one column of this name."""
     if (count := names.count(name)) != 1:
-        problem = f"there are {count} columns {name!r}" if count else f"there is no column {name!r}"
+        problem = f"{count} columns are called {name!r}" if count else f"no column is called {name!r}"
         raise CorpusError(problem + ("" if count else nearest(name, names)), source=source)

@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 @dataclass
 class State:
-    """How far a run is, as `progress` is told."""
+    """How far a run is: what `progress` is called with."""
 
     phase: str = "hashing"
     """"hashing" while the inputs are read for the first time, then "encoding"."""
@@ -281,7 +281,7 @@ def _locked(folder: Path) -> Iterator[None]:
             lock(file)
             status = os.stat(path)  # the run before deletes it
         except OSError as error:
-            raise CorpusError("another run is at work in this folder", source=str(folder)) from error
+            raise CorpusError("another run is using this folder", source=str(folder)) from error
         if status.st_size or not S_ISREG(status.st_mode):
             raise CorpusError(f"it holds {LOCK}, which another program made", source=str(folder))
         try:

@@ -128,4 +128,4 @@ class Settings:
     shuffle: Any = None
     """The seed, an int of any size; `None` keeps the order."""
     skip_bad: bool = False
-    """Whether bad rows go to a file of their own. Otherwise the first one ends the run."""
+    """Whether bad rows go to a separate file. Otherwise the first one ends the run."""

@@ -33,7 +33,7 @@ Stamp = tuple[int, int]
 def stamp(input: Input) -> Stamp | None:
     """The size of a file and the time of its last change; nothing of standard input.
 
-    Raises `CorpusError` if there is no such file.
+    Raises `CorpusError` if the file does not exist.
     """
     if input.path is None:
         return None

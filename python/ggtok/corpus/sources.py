@@ -1,7 +1,8 @@
 """From what the user names to the list of inputs: files, patterns such as `data/*.jsonl.gz`, folders, standard input.
 
-The order is that of the arguments; what a folder or a pattern stands for is sorted by name. Every input is a file of
-its own: one that is reached twice, by whatever spelling or link, is an error, because its documents would count twice.
+Inputs keep the order of the arguments; the files of a folder or a pattern are sorted by name. Every input is a
+different file: a file that is named twice, by whatever spelling or link, is an error, because its documents would count
+twice.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def _of_source(source: str, format: InputFormat | None, output: str | None) -> I
     else:
         paths = sorted(path for path in glob.iglob(source, recursive=True) if not _is_below(path, output))
         if not paths:
-            raise CorpusError("no file is called so, and none matches this pattern", source=_name(source))
+            raise CorpusError("no file has this name, and none matches it as a pattern", source=_name(source))
         for path in paths:
             if not os.path.isdir(path):
                 yield _of_file(path, format)
@@ -192,7 +193,7 @@ def _of_file(path: str, format: InputFormat | None) -> Input:
     if not stat.S_ISREG(status.st_mode):
         raise CorpusError('this is not a file but a device or pipe: redirect it and name "-"', source=name)
     if not os.access(path, os.R_OK):
-        raise CorpusError("there is no permission to read this file", source=name)
+        raise CorpusError("permission to read this file is denied", source=name)
 
     ending, compression = _endings(path)
     if ending in ARCHIVES:
@@ -223,8 +224,8 @@ def _missing(path: str) -> str:
     try:
         names = sorted(os.listdir(folder))
     except OSError:
-        return "there is no such file, nor its folder"
-    return "there is no such file" + nearest(os.path.basename(path), names)
+        return "no such file, and no such folder"
+    return "no such file" + nearest(os.path.basename(path), names)
 
 
 def _is_below(path: str, folder: str | None) -> bool:

@@ -4,7 +4,7 @@
 2. Each of its chunks is encoded in place by `Tokenizer.encode_batch`.
 3. Documents get an EOS, and those that are too long are cut or dropped.
 
-Complexity: that of encoding. The ids of one chunk are in memory besides the table.
+Complexity: as encoding. The ids of one chunk are in memory besides the table.
 """
 
 from __future__ import annotations
@@ -90,11 +90,11 @@ def encode_table(
         The columns of the table, and after them `ids`: `list<int32>`, in chunks of at most 2**31 - 1 ids.
 
     Raises:
-        CorpusError: There is no such column (the nearest names are listed), it holds something other than texts, there
-            is already a column called `ids`, a text of a string column is not UTF-8 (its row is named; binary columns
+        CorpusError: The column is missing (the nearest names are listed) or holds something other than texts, a column
+            is already called `ids`, a text of a string column is not UTF-8 (its row is named; binary columns
             may hold any bytes), a conversation cannot be rendered (its row is named), the vocabulary has no EOS to
             append, or an argument is out of range.
-        ChatTemplateError: With `messages`, the file has no chat template, or an unsound one.
+        ChatTemplateError: With `messages`, the file's chat template is missing or has a syntax error.
         DependencyError: pyarrow or numpy is not installed.
         TypeError: `table` is not an Arrow table.
         GgtokError: As `Tokenizer.encode_batch`.
@@ -157,7 +157,7 @@ def encode_rows(
     block = Block(table, [], 0, source)
     column = _column(table, encoding)
     if not encoding.is_chat and (row := first_not_utf8(column)) is not None:
-        problem = "the text is not UTF-8 (a column of binary may hold any bytes)"
+        problem = "the text is not UTF-8 (a binary column may hold any bytes)"
         raise CorpusError(problem, source=source, row=row + 1)
     encoded = encode_block(block, tokenizer, encoding, threads, ids)
     if encoded.bad:
@@ -261,7 +261,7 @@ def table_of(table: Any) -> pa.Table:
     if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
         with suppress(pa.ArrowInvalid):  # a column
             return pa.table(table)
-    raise ArgumentTypeError(f"an Arrow table or record batch is expected, not {type(table).__name__}")
+    raise ArgumentTypeError(f"expected an Arrow table or record batch, not {type(table).__name__}")
 
 
 def granted_threads(threads: int | None = None, default: int | None = 1) -> int | None:

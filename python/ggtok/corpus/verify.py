@@ -64,7 +64,7 @@ class Verification:
 
 
 Progress = Callable[[int, int], None]
-"""Is told how many bytes are done, and of how many."""
+"""Called with how many bytes are done, and of how many."""
 
 
 def verify(
@@ -182,7 +182,7 @@ def _gone(input: Input) -> str | None:
     if input.size is None:
         return "is over"
     if not os.path.isfile(input.name):
-        return "cannot be read (there is no such file)"
+        return "cannot be read (no such file)"
     size = os.stat(input.name).st_size
     return None if size == input.size else f"has {size:,} bytes now instead of {input.size:,}"
 
@@ -227,7 +227,7 @@ def _compare(
     written = zip(rows) if masks is None else zip(rows, masks, strict=False)
     for number, (old, new) in enumerate(zip_longest(islice(written, limit), islice(expected, limit)), 1):
         if new is None:
-            raise CorpusError(f"it has rows after row {number - 1}, which are of no document")
+            raise CorpusError(f"it has rows after row {number - 1}, which belong to no document")
         if old is None or not np.array_equal(old[0], new[0]):
             raise CorpusError(f"row {number} does not have the tokens of its documents")
         if not np.array_equal(old[-1], new[-1]):
@@ -249,7 +249,7 @@ def _written(table: pa.Table, settings: Settings, name: str) -> Iterator[npt.NDA
 
 
 def _decode(table: pa.Table, settings: Settings, tokenizer: BaseTokenizer, found: Verification) -> None:
-    """Counts the documents whose tokens give back their text. Rendered chats have no text of their own to compare."""
+    """Counts the documents whose tokens decode to their text. Rendered chats have no original text to compare with."""
     if settings.reading.is_chat:
         return
     ids = table.column(IDS).to_pylist()

@@ -40,13 +40,13 @@ if hasattr(os, "register_at_fork"):
 def opened(model: str) -> BaseTokenizer:
     """The tokenizer of a file, or the embedded vocabulary of this name, open since the first call in this process.
 
-    Raises `CorpusError` if there is no such file on this machine, and otherwise what `Tokenizer.from_gguf` raises.
+    Raises `CorpusError` if the file is not on this machine, and otherwise what `Tokenizer.from_gguf` raises.
     """
     path = "" if model in BUILTIN else os.path.abspath(model)
     try:
         status = os.stat(path) if path else None
     except (FileNotFoundError, NotADirectoryError):
-        problem = f"there is no such file on the machine {socket.gethostname()}: every worker needs the tokenizer"
+        problem = f"no such file on the machine {socket.gethostname()}: every worker needs the tokenizer"
         raise CorpusError(f"{problem} under the same path", source=path) from None
     version = (status.st_size, status.st_mtime_ns) if status else (0, 0)
     with _LOCK:  # held while the file is read: other threads need it too

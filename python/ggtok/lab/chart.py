@@ -57,7 +57,7 @@ def bars(title: str, panels: Sequence[Panel], ours: str | None = None) -> str:
 
 
 def document(title: str, height: int, body: Sequence[str], width: int = WIDTH, *, style: str = "") -> str:
-    """An SVG document with a title and elements below it; `style` is added to that of all charts."""
+    """An SVG document with a title and elements below it; `style` is added to the style of all charts."""
     head = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" aria-label="{escape(title)}">',

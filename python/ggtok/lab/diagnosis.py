@@ -27,7 +27,7 @@ PYTHON_TYPES = {Type.BOOL: bool, Type.UINT32: int, Type.INT32: int, Type.FLOAT32
 def check_file(
     source: Source, *, overrides: Mapping[str, Scalar] | None = None, llama_cpp: str | int | None = None
 ) -> list[Finding]:
-    """Lists what is suspicious about a file, as `Tokenizer.check` does, also of one that does not open.
+    """Lists problems with a file's tokenizer, as `Tokenizer.check` does, also for a file that does not open.
 
     What stops the file from being opened comes first. `repair` of a finding has the arguments with which `ggtok.edit`
     mends it, if the file says what would be right.
@@ -101,14 +101,14 @@ def _what_stops(metadata: Metadata, error: GgtokError) -> Finding:
 def _of_key(metadata: Metadata, file: Entries, key: str, message: str) -> Finding:
     """A key that is empty, occurs twice or has the wrong type."""
     if not key:
-        return Finding("key-empty", "error", message, "take it out of the file", key, (), {"metadata": {key: None}})
+        return Finding("key-empty", "error", message, "remove it from the file", key, (), {"metadata": {key: None}})
     value = _value(file[key])
     try:
         read_metadata(metadata.data)
     except GGUFError:
         repair = None if value is None else {"metadata": {key: value}}
         return Finding("key-twice", "error", message, "keep its last value", key, (), repair)
-    advice = "give it the type that is expected, or convert the model again"
+    advice = "give it the expected type, or convert the model again"
     return Finding("key-type", "error", message, advice, key, (), _retyped(key, value, key_types(metadata).get(key)))
 
 

@@ -65,8 +65,8 @@ def edit(
     """Writes a GGUF file that is another one with its tokenizer edited: the same tensors, byte for byte.
 
     The source need not open: its metadata is read and nothing else, so a broken file can be mended. The result is
-    opened and checked. Each error that is left is a `TokenizerWarning`, and so is what stops the result from being
-    opened, if the source did not open either; the file is written all the same.
+    opened and checked. Each error that is left is a `TokenizerWarning`. So is whatever stops the result from being
+    opened, if the source did not open either; the file is still written.
 
     The file appears under its name when it is complete. If anything fails, or Ctrl-C is pressed, nothing is left, and a
     file that was there stays as it was.
@@ -196,7 +196,7 @@ class Edited:
         return tokenizer
 
     def _judged(self, cls: type[Tokenizer], written: str, target: str) -> Tokenizer | None:
-        """The tokenizer of the new file, if it opens. It must, if that of the source does."""
+        """The tokenizer of the new file, if it opens. It must, if the source's does."""
         self.findings = []
         if MODEL not in self.old and MODEL not in self.after:
             return None
@@ -240,7 +240,7 @@ def _read(path: str) -> Metadata:
 
 
 def _check_key(old: Metadata, key: str, value: object) -> None:
-    """Refuses keys that belong to the tensors, and the removal of one that is not there."""
+    """Refuses keys that belong to the tensors, and the removal of a missing key."""
     if isinstance(key, str) and DESCRIBE_TENSORS.fullmatch(key) and value != old.get(key):
         raise GgtokError(f"{key} cannot be changed: it says where the tensors are or how they are read")
     if value is None and key not in old:
@@ -248,7 +248,7 @@ def _check_key(old: Metadata, key: str, value: object) -> None:
 
         near = difflib.get_close_matches(str(key), old.entries(), 3, 0.4)
         raise GgtokError(
-            f"there is no key {key!r} to remove" + (f": the nearest are {', '.join(near)}" if near else "")
+            f"the file has no key {key!r} to remove" + (f": the nearest are {', '.join(near)}" if near else "")
         )
 
 

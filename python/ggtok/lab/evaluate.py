@@ -188,11 +188,11 @@ def evaluate(
     named = _named_tokenizers(tokenizers)
     sources = _sources(texts, files)
     if not named or not sources:
-        raise GgtokError(f"there {'is no tokenizer' if not named else 'are no texts'} to evaluate")
+        raise GgtokError(f"no {'texts' if named else 'tokenizers'} to evaluate")
     if reference is not None and reference not in sources:
         raise GgtokError(f"reference must be one of {', '.join(map(repr, sources))}, not {reference!r}")
     if ALL in sources:
-        raise GgtokError(f"no text can be named {ALL!r}: the row for all texts is")
+        raise GgtokError(f"no text can be named {ALL!r}: that is the row for all texts")
 
     found: dict[tuple[str, str], Counter[int]] = {}
     sizes: dict[str, tuple[int, int, int]] = {}

@@ -31,8 +31,8 @@ MAX_NAME = 63
 
 
 def tensors_of(metadata: Metadata, path: str | None) -> Tensors | str | None:
-    """The tensors of the file that metadata was read from, or what is wrong with their list. `None` if there is no such
-    file at the path, or not any more."""
+    """The tensors of the file that metadata was read from, or what is wrong with their list. `None` if that file is not
+    at the path, or no longer."""
     if path is None or not os.path.isfile(path):
         return None
     try:

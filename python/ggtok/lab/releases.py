@@ -66,7 +66,7 @@ class Releases:
     """The oldest release that was measured and opens it: `"b9294"`, or `"b6301 or older"` if that is the oldest of all
     that were measured. `None` if something about the file is in `unclaimed`."""
     same_since: str | None
-    """The oldest release from which on nothing differs. `None` likewise."""
+    """The oldest release from which on nothing differs. `None` as above."""
     changes: tuple[ReleaseChange, ...] = ()
     """What has changed for it, the latest first. The last one is that it opens, if a release that was measured refuses
     it: `code` is `"opens"`."""

@@ -200,7 +200,7 @@ def train(
     Raises:
         TrainingError: The corpus has no words, the vocabulary is too small for the alphabet or too large for the
             corpus, two tokens are equal, or a setting has a wrong value.
-        UnsupportedError: There is no pre-tokenizer of that name.
+        UnsupportedError: No pre-tokenizer has that name.
         GgtokError: A text is not UTF-8; the message says which, and where.
         OSError: A file cannot be read, or the temporary file cannot be written.
         TypeError: An argument is of another type, such as a single `str` as `texts`; there are neither texts nor files,
@@ -231,7 +231,7 @@ def train(
     roles = _ROLES[kind] if special is None else mapping("special", special)
     for role in roles:
         if role not in SPECIAL:
-            raise TrainingError(f"special: there is no role {role!r}, only {', '.join(sorted(SPECIAL))}")
+            raise TrainingError(f"special: unknown role {role!r}: the roles are {', '.join(sorted(SPECIAL))}")
 
     unknown = ("unk",) if kind in ("spm", "unigram") else ()
     tokens = {text: UNKNOWN if role in unknown else CONTROL for role, text in roles.items()}

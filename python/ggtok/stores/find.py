@@ -112,7 +112,7 @@ def find(name: str | os.PathLike[str]) -> Path:
             names and the folders that are searched.
 
     Raises:
-        ModelNotFoundError: There is no such model, or it has no GGUF file, or there is no file at the path; `nearest`
+        ModelNotFoundError: The model is not on this machine or has no GGUF file, or the path does not exist; `nearest`
             and `places` say more.
         TypeError: `name` is neither a str nor a path.
 
@@ -141,7 +141,7 @@ def located_model(name: str | os.PathLike[str]) -> Model:
     if os.path.exists(path):
         return Model("", first_part(path))
     if is_url(path):
-        raise ModelNotFoundError(f"{path!r} is a URL, and no file on this machine", name=path)
+        raise ModelNotFoundError(f"{path!r} is a URL, not a file on this machine", name=path)
     prefix, colon, rest = path.partition(":")
     if colon and (found := store(prefix.lower())):
         model = found.find(rest)
@@ -174,7 +174,7 @@ def unknown(name: str, bare: str, looked: Sequence[Store]) -> ModelNotFoundError
         problem = f"{looked[0].title} has no model {name!r}"
         advice = f"looked in {', '.join(f'{place}{_state(place)}' for place in places)}"
     else:
-        problem = f"there is no file {name!r}, and the name of a model starts with its store"
+        problem = f"no such file {name!r}, and the name of a model starts with its store"
         advice = f"{', '.join(f'{each.plugin.name}:' for each in looked)}; ggtok models lists all models"
     meant = f"; did you mean {' or '.join(near)}?" if near else ""
     return ModelNotFoundError(f"{problem}{meant} ({advice})", name=name, nearest=near, places=tuple(map(str, places)))

@@ -16,7 +16,7 @@ MAX_PAGES = 20
 def resolved(name: str) -> str:
     """The URL of the file that `owner/repo`, `owner/repo:TAG` or `owner/repo/file.gguf` means.
 
-    Raises `ModelNotFoundError` if the repository has no such file, and `DownloadError` if there is no answer.
+    Raises `ModelNotFoundError` if the repository has no such file, and `DownloadError` if the hub does not answer.
     """
     parsed = huggingface.parse(name)
     if parsed is None:
@@ -58,6 +58,6 @@ def _files(repository: str) -> list[str]:
                 return sorted(found)
             page, url = client.get_json(url)
             if not isinstance(page, list):
-                raise DownloadError("the server's list of files is not one", url=client.name)
+                raise DownloadError("the server's answer is not a list of files", url=client.name)
             found += [inside(text_of(item.get("path"))) for item in dicts(page) if item.get("type") == "file"]
     raise DownloadError("the server's list of files does not end", url=client.name)

@@ -51,7 +51,7 @@ class Model(NamedTuple):
     path: str
     """The GGUF file; empty if there is none."""
     problem: str = ""
-    """Why there is no file to open; empty if there is one."""
+    """Why no file can be opened; empty if one can."""
     prompts: Prompts = Prompts()
 
 
@@ -171,7 +171,7 @@ def is_gguf(path: str) -> bool:
 
 
 def is_model(path: str) -> bool:
-    """Whether a file has the name of a model: a GGUF file that is no companion, and of a split one the first part."""
+    """Whether a file has the name of a model: a GGUF file but not a companion, and of a split one the first part."""
     split = SPLIT.fullmatch(path)
     return is_gguf(path) and companion(path) is None and (split is None or int(split["part"]) == 1)
 

@@ -135,7 +135,7 @@ class Head:
         if status == 206:
             found = RANGE.fullmatch(headers.get("content-range", "").strip())
             if found is None or int(found[1]) != start or int(found[2]) < start:
-                raise DownloadError("the server sends other bytes than it was asked for", url=self.url)
+                raise DownloadError("the server does not send the bytes that were asked for", url=self.url)
             self._check_total(int(found[3]) if found[3] else None)
             return Answer(response, int(found[2]) + 1)
         length = headers.get("content-length", "")

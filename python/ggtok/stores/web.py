@@ -60,10 +60,10 @@ NO = ("", "0", "no", "off", "false")
 """Values of a variable that mean that it is not set."""
 
 REFUSED = {
-    401: "it wants a token (HF_TOKEN), or there is no such repository",
+    401: "a token is needed (HF_TOKEN), or the repository does not exist",
     403: "access is refused: the repository may want its terms accepted, and a token (HF_TOKEN)",
-    404: "there is no such file",
-    410: "there is no such file any more",
+    404: "no such file",
+    410: "the file was removed",
     429: "too many requests: wait a little",
 }
 """What a status means to the user."""
@@ -132,7 +132,7 @@ class Client:
         token = os.environ.get("HF_TOKEN", "").strip()
         if token:
             if not re.fullmatch(r"[!-~]+", token):
-                raise DownloadError("HF_TOKEN has characters that no token has", url=self.name)
+                raise DownloadError("HF_TOKEN has characters that a token cannot have", url=self.name)
             self._authorization[origin(self._checked(endpoint()))] = f"Bearer {token}"
         if parts.username is not None:
             pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
@@ -157,7 +157,7 @@ class Client:
         return self.waited(partial(response.read1, min(most, READ_AT_ONCE)))
 
     def waited(self, call: Callable[[], Result]) -> Result:
-        """What a call returns that waits for a server, in a thread of its own.
+        """What a call returns that waits for a server, in a separate thread.
 
         A time-out of a socket counts from byte to byte, so a server that sends one now and then could keep a client for
         ever. Here the time is measured from outside, and when it is over, the connections are cut.
@@ -211,7 +211,7 @@ class Client:
                 return response
             response.close()
             url = self._followed(bare, target, "redirects")
-        raise DownloadError(f"there are more than {MAX_REDIRECTS} redirects", url=self.name)
+        raise DownloadError(f"more than {MAX_REDIRECTS} redirects", url=self.name)
 
     def get_json(self, url: str) -> tuple[object, str | None]:
         """The JSON at an address, and the address of the next part if there is one.
@@ -238,7 +238,7 @@ class Client:
         try:
             return json.loads(data), following
         except (ValueError, RecursionError):  # ValueError: also a number of thousands of digits
-            raise DownloadError("the server answers with something else than JSON", url=self.name) from None
+            raise DownloadError("the server's answer is not JSON", url=self.name) from None
 
     def refusal(self, response: urllib3.BaseHTTPResponse) -> DownloadError:
         """The error of an answer with another status than was hoped for."""
@@ -256,7 +256,7 @@ class Client:
                 return parts
         except ValueError:
             pass
-        raise DownloadError(f"{shown(url)!r} is not a URL of the web", url=self.name)
+        raise DownloadError(f"{shown(url)!r} is not an http or https URL", url=self.name)
 
     def _followed(self, url: str, target: str, how: str) -> str:
         """The address that a server leads to from another one."""
@@ -273,7 +273,7 @@ class Client:
         if self._may_be_private is None:
             self._may_be_private = is_private(address)
         elif is_private(address) and not self._may_be_private:
-            raise BrokenError(f"the server leads to {address}, which is not of the Internet", is_unreachable=True)
+            raise BrokenError(f"the server leads to {address}, which is a private address", is_unreachable=True)
 
     def _cut(self) -> None:
         """Ends all connections. Not by the method of a socket with TLS: that drops a state which may be in use."""
@@ -330,7 +330,7 @@ class Client:
         errors = self._urllib3.exceptions
         match error:
             case errors.NameResolutionError():
-                return "there is no server of this name, or no network"
+                return "no server has this name, or the network is down"
             case errors.NewConnectionError():
                 return f"no connection ({str(error).rpartition(': ')[2]})"
             case errors.ConnectTimeoutError():
@@ -347,7 +347,7 @@ class Client:
 
 
 def _close(late: Future[Any]) -> None:
-    """Closes an answer that nobody waits for any more: its headers may end where the connection was cut."""
+    """Closes an answer that came too late: its headers may end where the connection was cut."""
     with suppress(Exception):
         late.result().close()
 

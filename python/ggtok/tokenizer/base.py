@@ -429,7 +429,7 @@ class BaseTokenizer(Core):
             TypeError: `file` has the wrong type.
             OSError: The file cannot be read.
             VocabularyError: As in `encode`.
-            GgtokError: A stretch of 2 GiB has no place where the text can be cut, such as the end of a word.
+            GgtokError: A stretch of 2 GiB has no position where the text can be cut, such as the end of a word.
 
         >>> import ggtok, io
         >>> ggtok.Tokenizer.builtin("bpe").count_file(io.BytesIO(b"What is LoRA?"))

@@ -171,7 +171,7 @@ class Batch:
         """Fills up all rows to one length, and marks which of the ids come from the texts.
 
         Args:
-            length: The length of every row. Default: that of the longest one.
+            length: The length of every row. Default: the longest one's.
             side: Where to fill: "right", after the ids, or "left", before them, as for generation.
             value: The id to fill with. Default: the vocabulary's padding token, `vocab.pad_id`.
             multiple_of: Round the length up to a multiple of this.

@@ -28,7 +28,7 @@ NUM_SHOWN = 3
 CONVERT = "converting the model again would help"
 
 PUNCTUATION = b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
-"""That of ASCII."""
+"""ASCII's."""
 
 
 def check(vocab: Vocab, metadata: Metadata, of_llama_cpp: Iterable[Finding] = ()) -> list[Finding]:
@@ -163,7 +163,7 @@ def _ends(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
 
 def _unknown(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     if vocab.kind in ("wordpiece", "unigram") and vocab.unk_id is None:
-        message = "there is no unknown token: text that no token covers becomes the id -1"
+        message = "the vocabulary has no unknown token: text that no token covers becomes the id -1"
         key = f"{GGML}unknown_token_id"
         yield Finding("unknown-missing", "warning", message, f'name it with overrides={{"{key}": ...}}', key)
 
@@ -229,7 +229,7 @@ def _merges(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     advice = "if a merge is missing the ids are wrong: compare the file with the model's own tokenizer"
     unreachable = [] if vocab.settings["ignore_merges"] else unreachable_tokens(vocab._core)
     if unreachable:
-        message = f"no text is ever encoded to {_shown(vocab, unreachable)}: no merge makes them"
+        message = f"{_shown(vocab, unreachable)} can never be produced: no merge makes them"
         yield Finding("tokens-unreachable", "note", message, advice, f"{GGML}tokens", tuple(unreachable))
     unused = unused_merges(vocab._core)
     if unused:
@@ -258,7 +258,7 @@ def _size(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     if size is not None and size != len(vocab):
         message = f"{key} is {size} and there are {len(vocab)} tokens"
         repair = {"metadata": {key: len(vocab)}}
-        yield Finding("size-differs", "warning", message, "do not take it for the number of tokens", key, (), repair)
+        yield Finding("size-differs", "warning", message, "do not use it as the number of tokens", key, (), repair)
 
 
 def _template(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
@@ -272,7 +272,7 @@ def _template(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         if text.startswith(BOM):
             message = "the chat template begins with a byte order mark, which every prompt then begins with"
             repair = {"metadata": {key: text.removeprefix(BOM)}}
-            yield Finding("template-bom", "error", message, "take it out of the file", key, (), repair)
+            yield Finding("template-bom", "error", message, "remove it from the file", key, (), repair)
         try:
             template = ChatTemplate(text, key)
         except ChatTemplateError as error:

@@ -1,4 +1,4 @@
-"""What a file is that was taken for the GGUF file of a model: by its first bytes, or by its metadata."""
+"""Says what a file is, if it is not the GGUF file of a model: by its first bytes, or by its metadata."""
 
 from __future__ import annotations
 

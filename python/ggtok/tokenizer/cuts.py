@@ -1,6 +1,6 @@
 """Where two tokenizers cut a text differently: one pass over the ends of both's tokens.
 
-A cut is a place in the text where a token ends. Tokens that were added, or that come from the same characters as the
+A cut is a position in the text where a token ends. Tokens that were added, or that come from the same characters as the
 one before, end nowhere new. What a tokenizer drops, such as a space, belongs to the token after it. So two vocabularies
 can be compared although nearly all ids differ.
 """

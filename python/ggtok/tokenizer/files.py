@@ -50,7 +50,7 @@ def check_target(
     """Checks, before any work, that writing a file destroys nothing that is still needed.
 
     Args:
-        target: Where the file will be written. One that is already open is not checked.
+        target: Where the file will be written. An open file is not checked.
         inputs: What the file is made from. Paths are compared with it, also through links.
         overwrite: Whether a GGUF file with tensors may be replaced.
         regular: Whether to refuse what is not a regular file, such as a device or a pipe. It is not opened.
@@ -70,7 +70,7 @@ def check_target(
         raise GgtokError(f"{path} is not a regular file, and would be replaced: choose another name")
     for source in inputs:
         if isinstance(source, (str, os.PathLike)) and _is_same(path, os.fsdecode(source)):
-            raise GgtokError(f"{path} is what this is made from, and would be replaced: choose another name")
+            raise GgtokError(f"{path} is also an input, and would be replaced: choose another name")
     if not overwrite and _has_tensors(path):
         raise GgtokError(
             f"{path} is a GGUF file with tensors, which would be lost: choose another name, or overwrite it"
@@ -122,7 +122,7 @@ def write(target: Target, data: bytes, inputs: Iterable[object] = (), *, overwri
 
 
 def _open_special(path: str, flags: int) -> int:
-    """Opens what is not a regular file, and nothing that took its place just now."""
+    """Opens what is not a regular file, and refuses what replaced it just now."""
     descriptor = os.open(path, flags & ~(os.O_CREAT | os.O_TRUNC))
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -132,7 +132,7 @@ def _open_special(path: str, flags: int) -> int:
 
 @contextmanager
 def replacing(path: str) -> Iterator[BinaryIO]:
-    """A new file that takes the place of the one at `path` when the block ends, and is deleted if the block raises.
+    """A new file that replaces the one at `path` when the block ends, and is deleted if the block raises.
 
     A link at `path` is replaced and not followed: `check_target` does that once, before any work.
     """
@@ -162,7 +162,7 @@ def new_part(folder: str) -> io.FileIO:
             is_ours = True
         if is_ours:
             return part
-        part.close()  # another writer took it for one that was left
+        part.close()  # another writer took it for a leftover
 
 
 def finish(part: io.FileIO, path: str) -> None:

@@ -1,4 +1,4 @@
-"""What is suspicious about a file, a conversation or a corpus, and how it becomes a warning."""
+"""Findings about a file, a conversation or a corpus, and how they become warnings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 class Finding(NamedTuple):
-    """Something suspicious about a file, as `Tokenizer.check` returns it.
+    """A problem with a file's tokenizer, as `Tokenizer.check` returns it.
 
     >>> import ggtok
     >>> tok = ggtok.Tokenizer.builtin("spm")
@@ -23,7 +23,7 @@ class Finding(NamedTuple):
     code: str
     """The kind of finding: a name that stays the same from version to version."""
     severity: Literal["error", "warning", "note"]
-    """error: ids are wrong or calls fail. warning: they probably are. note: it can surprise you."""
+    """error: ids are wrong or calls fail. warning: they probably are or will. note: it can surprise you."""
     message: str
     """What was found."""
     advice: str

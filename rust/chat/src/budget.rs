@@ -1,11 +1,11 @@
-//! What one call may spend: work and memory, counted before they are spent. There is no clock, so that a busy machine
-//! refuses nothing that an idle one does.
+//! What one call may spend: work and memory, counted before they are spent. Neither is measured in time, so that a busy
+//! machine renders whatever an idle one does.
 
 use crate::error::Error;
 
 /// Steps that any call may take: about half a second.
 const STEPS: usize = 20_000_000;
-/// Bytes that strings may take at the same time, and that everything else may take all in all.
+/// Bytes that strings may take at the same time, and that everything else may take in total.
 const BYTES: usize = 64 << 20;
 /// How many more of both for each byte of the conversation.
 const PER_BYTE: usize = 64;
@@ -20,7 +20,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The budget of a call whose messages, tools and variables have so many bytes.
+    /// The budget of a call whose messages, tools and variables have `input` bytes.
     pub fn new(input: usize) -> Self {
         let more = input.saturating_mul(PER_BYTE);
         let bytes = BYTES.saturating_add(more).min(u32::MAX as usize);

@@ -1,7 +1,7 @@
-//! The time that templates see. It is a value, since a browser has no clock of its own and a conversation's date must
-//! not change while it grows.
+//! The time that templates see. It is passed as a value, since WebAssembly has no clock and the date of a conversation
+//! must not change while it grows.
 
-/// A moment and the zone in which it is told.
+/// A moment and its time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Now {
     /// Seconds since 1970-01-01 00:00:00 UTC.

@@ -45,7 +45,7 @@ pub enum Error {
         /// Where.
         position: Position,
     },
-    /// The request is not one that llama-server takes.
+    /// llama-server would refuse the request.
     Request {
         /// The field at fault, such as `messages[0].content[1]`, or nothing if it is the request as a whole.
         field: String,

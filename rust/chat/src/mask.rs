@@ -2,7 +2,7 @@
 //!
 //! A *turn* begins after what it shares with the generation prompt, and ends with what the template writes to end it:
 //! content, thinking, tool calls with their syntax, and the end of the turn. Templates do not say where a turn is, so it
-//! is found out:
+//! is worked out:
 //!
 //! 1. Text that the template writes while its loop is at a message, with the message's own strings, is the message's
 //!    *region*. If no text is written in a loop over messages, a region is what a message adds to the rendering of those

@@ -392,7 +392,7 @@ impl Text {
         self.with_bytes(self.bytes.to_ascii_lowercase())
     }
 
-    /// In small letters, but for the first of each part.
+    /// In lower case, except for the first letter of each part.
     pub(crate) fn capitalize(&self) -> Self {
         let mut text = self.lowercase();
         for part in self.parts().into_iter().filter(|part| !part.is_empty()) {
@@ -401,7 +401,7 @@ impl Text {
         text
     }
 
-    /// In small letters, but for the first of each word in each part.
+    /// In lower case, except for the first letter of each word in each part.
     pub(crate) fn title(&self) -> Self {
         let mut text = self.lowercase();
         for part in self.parts() {

@@ -71,8 +71,8 @@ impl fmt::Display for VocabularyError {
             Self::BeyondUnicode { id, offset } => {
                 write!(f, "token {id} has a character beyond U+10FFFF at byte {offset} of its text")
             }
-            Self::MissingByteToken { byte } => write!(f, "there is no token for the byte 0x{byte:02X}"),
-            Self::MissingToken { text } => write!(f, "there is no token with the text {text:?}"),
+            Self::MissingByteToken { byte } => write!(f, "no token stands for the byte 0x{byte:02X}"),
+            Self::MissingToken { text } => write!(f, "no token has the text {text:?}"),
             Self::MissingNewline => f.write_str("the vocabulary has no token for a newline"),
             Self::Charsmap { offset, damage } => write!(f, "the character map is damaged at byte {offset}: {damage}"),
             Self::Unlisted { count } => {

@@ -1,4 +1,4 @@
-//! Inspects vocabularies and texts where Python would be too slow.
+//! Inspects vocabularies and texts: searches over all tokens or all words of a text.
 
 pub(crate) mod check;
 pub(crate) mod words;

@@ -151,7 +151,7 @@ impl Tokenizer {
     /// The tokens of a text.
     ///
     /// # Errors
-    /// [`EncodeError`]: there is no vocabulary, a token that must be added is missing, or the text is too long.
+    /// [`EncodeError`]: the file has no vocabulary, a token that must be added is missing, or the text is too long.
     pub fn encode<'a>(&self, text: impl Into<Text<'a>>, options: EncodeOptions) -> Result<Vec<TokenId>, EncodeError> {
         let mut ids = Vec::new();
         self.encode_into(text.into(), options, &mut Scratch::default(), &mut ids)?;
@@ -278,7 +278,7 @@ impl Tokenizer {
     /// The tokens to add before and after a text, if `add_special` is set.
     ///
     /// # Errors
-    /// [`EncodeError`]: there is no vocabulary, or a token that must be added is missing.
+    /// [`EncodeError`]: the file has no vocabulary, or a token that must be added is missing.
     pub fn added_if(&self, add_special: bool) -> Result<(Option<TokenId>, Option<TokenId>), EncodeError> {
         match self.vocabulary.kind() {
             Kind::None => Err(EncodeError::NoVocabulary),

@@ -193,7 +193,7 @@ pub(crate) fn token_ids(object: &Bound<'_, PyAny>, size: usize) -> PyResult<Vec<
         }
         let list = object.call_method0(intern!(object.py(), "tolist"))?;
         let Ok(list) = list.cast::<PyList>() else {
-            return Err(type_error(format!("ids must be an array of one dimension, not of none{ROWS}")));
+            return Err(type_error(format!("ids must be an array of one dimension, not a scalar{ROWS}")));
         };
         return all_ids(list.iter().map(Ok), list.len(), size);
     }

@@ -134,7 +134,7 @@ pub(crate) fn chat_error(error: ChatError, template: Option<String>) -> PyErr {
     };
     match error {
         ChatError::Syntax { problem, position } => {
-            of_template(&format!("it is not a sound template: {problem}"), Some(position))
+            of_template(&format!("it has a syntax error: {problem}"), Some(position))
         }
         ChatError::Template { problem, position } => of_template(&problem, Some(position)),
         ChatError::Raised { problem, position } => {
@@ -176,7 +176,7 @@ pub(crate) fn type_error(message: String) -> PyErr {
     python::ArgumentTypeError::new_err(message)
 }
 
-/// Whether an error is one that [`type_error`] made.
+/// Whether [`type_error`] made an error.
 pub(crate) fn is_type_error(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<python::ArgumentTypeError>(py)
 }

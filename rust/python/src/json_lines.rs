@@ -39,7 +39,7 @@ struct Wanted<'a> {
     nulls: Nulls,
 }
 
-/// Why there is no row, and the fields that the object has if the text is missing.
+/// Why a line gives no row, and the fields that the object has if the text is missing.
 type Problem = (String, Vec<String>);
 
 #[doc = doc!(json_lines)]
@@ -210,7 +210,7 @@ fn names(line: &str) -> Vec<String> {
         }
     }
 
-    // It was read before, so there is no error.
+    // It was parsed before, so this cannot fail.
     serde_json::Deserializer::from_str(line).deserialize_map(Names).unwrap_or_default()
 }
 

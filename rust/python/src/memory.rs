@@ -149,7 +149,7 @@ impl Buffer {
     // SAFETY: Python calls this with a view to be filled in.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: i32) -> PyResult<()> {
         if view.is_null() {
-            return Err(PyBufferError::new_err("there is no view to fill in"));
+            return Err(PyBufferError::new_err("the caller passed no view to fill in"));
         }
         if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
             return Err(PyBufferError::new_err("the memory cannot be written to"));

@@ -124,7 +124,7 @@ impl Metadata {
 
     #[doc = doc!(Metadata.raw)]
     fn raw<'py>(&self, py: Python<'py>, key: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        let absent = || invalid(format!("there is no key {key}"));
+        let absent = || invalid(format!("no metadata key is named {key}"));
         bytes_of(py, self.core.raw(&*encoded(key)?).ok_or_else(absent)?)
     }
 

@@ -237,7 +237,7 @@ impl Trainer {
                 let counter = trainer.counter().map_err(Raise::raise)?;
                 (Kind::WordPiece(trainer), vec![counter])
             }
-            _ => return Err(invalid(format!("there is no trainer of kind {kind:?}"))),
+            _ => return Err(invalid(format!("no trainer has the kind {kind:?}"))),
         };
         if let Some((memory, paths)) = memory {
             let share = memory / counters.len();

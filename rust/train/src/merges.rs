@@ -32,7 +32,7 @@ const MANY: usize = 1 << 18;
 
 /// How a kind of vocabulary merges.
 pub(super) trait Rules: Sync {
-    /// Whether a merge whose text is that of a symbol becomes that symbol. Otherwise such a pair does not merge.
+    /// Whether a merge whose text equals a symbol's becomes that symbol. Otherwise the pair does not merge.
     const BY_TEXT: bool;
     /// Whether [`Rules::priority`] depends on how often each side occurs.
     const BY_PARTS: bool = false;

@@ -159,7 +159,7 @@ impl<'a> WordCounter<'a> {
     }
 
     /// Counts the words of a block of a file, and returns how many of its bytes it took. The rest belongs before the
-    /// next block; `is_last` says that there is no next one.
+    /// next block; `is_last` says that none follows.
     ///
     /// For SPM, a text is a line without its line end. For the others, it is a stretch of lines, and the next stretch
     /// does not start with whitespace, so that pieces of line ends and indentation stay whole.

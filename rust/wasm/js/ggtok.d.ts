@@ -187,7 +187,7 @@ export class Tokenizer {
   /**
    * The text of some ids. U+FFFD stands for bytes that are not UTF-8.
    *
-   * @throws {TokenIndexError} There is no token with one of these ids.
+   * @throws {TokenIndexError} An id is outside the vocabulary.
    */
   decode(ids: ArrayLike<number>, options?: DecodeOptions): string;
 
@@ -207,8 +207,8 @@ export class Tokenizer {
    * The text of a conversation, as llama-server writes it with the file's chat template. Takes messages, the body of a
    * request, or its JSON, in which numbers stay as they are written. U+FFFD stands for a lone surrogate.
    *
-   * @throws {ChatTemplateError} There is no template, it is not sound, it fails or refuses these messages, or it
-   *   exceeds a limit.
+   * @throws {ChatTemplateError} The template is missing, has a syntax error, fails, refuses these messages, or exceeds
+   *   a limit.
    * @throws {ChatRequestError} llama-server would not take the messages or what comes with them.
    */
   applyChatTemplate(
@@ -291,7 +291,7 @@ export class UnsupportedError extends GgtokError {
 /** A token id is not in the vocabulary. */
 export class TokenIndexError extends GgtokError {}
 
-/** There is no chat template, it fails, or it refuses a conversation. */
+/** A chat template is missing, fails, or refuses a conversation. */
 export class ChatTemplateError extends GgtokError {
   /** Its name. */
   readonly template?: string;

@@ -104,7 +104,7 @@ function call(work) {
     }
     instance += 1;
     renew();
-    // Without a message of its own the engine gave up, as it does without memory.
+    // A trap without a message: the engine gave up, as it does when memory runs out.
     const isTrap = error instanceof WebAssembly.RuntimeError && /unreachable/i.test(error.message);
     if (isTrap) throw new MemoryError("there is not enough memory: the engine was restarted", { cause: error });
     throw new GgtokError(`this is a bug in ggtok, please report it: ${error.message}`, { cause: error });

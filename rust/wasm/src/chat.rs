@@ -29,7 +29,7 @@ struct Named {
     template: ChatTemplate,
 }
 
-/// Compiled templates, the last one that was used at the end.
+/// Compiled templates, the most recently used at the end.
 #[derive(Default)]
 pub struct Templates(RefCell<Vec<Rc<Named>>>);
 
@@ -250,7 +250,7 @@ fn chosen<'m>(
     }
 }
 
-/// The names of a file's templates, without the one that has none, in order.
+/// The names of a file's templates, in order, without the unnamed one.
 fn names(metadata: &Metadata<Vec<u8>>) -> Vec<String> {
     let prefix = format!("{KEY}.");
     let keys = metadata.entries().filter_map(|(key, _)| std::str::from_utf8(key).ok()?.strip_prefix(&prefix));

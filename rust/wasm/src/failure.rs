@@ -66,7 +66,7 @@ impl Failure {
         let whole = error.to_string();
         match error {
             ChatError::Syntax { problem, position } => {
-                Self::of_template(&format!("it is not a sound template: {problem}"), template, Some(position))
+                Self::of_template(&format!("it has a syntax error: {problem}"), template, Some(position))
             }
             ChatError::Template { problem, position } => Self::of_template(&problem, template, Some(position)),
             ChatError::Raised { problem, position } => {

@@ -52,7 +52,7 @@ def command(sources: list[Source], seconds: float, model: Model, special: dict[s
     texts = [source.read() for source in sources]
     num_bytes = sum(map(len, texts))
     if num_bytes == 0:
-        raise click.ClickException(f"{sources[0].name}: there is no text to measure")
+        raise click.ClickException(f"{sources[0].name}: the text is empty: nothing to measure")
     ids = [tokenizer.encode(text, **special) for text in texts]
     num_tokens = sum(map(len, ids))
     kind = ", ".join(filter(None, (tokenizer.vocab.kind, tokenizer.vocab.pre, f"{len(tokenizer.vocab)} tokens")))

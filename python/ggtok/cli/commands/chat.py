@@ -15,14 +15,14 @@ from ..output import lossless, print_json, print_text
 
 @click.command(short_help="Write a conversation as the model's chat template does.")
 @click.argument("file", required=False, type=click.Path(), metavar="[FILE]")
-@click.option("-p", "--text", metavar="TEXT", help="A user's message itself, in place of FILE.")
+@click.option("-p", "--text", metavar="TEXT", help="A user's message, instead of FILE.")
 @click.option("-s", "--system", metavar="TEXT", help="A system message before the others.")
 @click.option("--tools", metavar="FILE", type=click.Path(), help="A JSON list of tools.")
 @click.option("--no-generation-prompt", is_flag=True, help="Do not end with the beginning of an assistant's message.")
 @click.option("--continue", "continues", is_flag=True, help="End inside the last message, for the model to continue.")
-@click.option("--template", metavar="NAME", help="Which of the model's templates; default: its default one.")
+@click.option("--template", metavar="NAME", help="The name of one of the model's templates.")
 @takes_template
-@click.option("--raw", is_flag=True, help="Render the messages as they are with jinja2, as transformers does.")
+@click.option("--raw", is_flag=True, help="Render the messages unchanged, with jinja2, as transformers does.")
 @click.option("--trust", is_flag=True, help="Read control tokens in all of the text, as llama-server does.")
 @click.option("--ids", is_flag=True, help="Write the ids.")
 @click.option("--count", is_flag=True, help="Write the number of ids.")
@@ -51,9 +51,9 @@ def command(
     request to /v1/chat/completions. Ids are never control tokens that a message only quotes, except with --trust.
     """
     if ids + count + view + as_json > 1:
-        raise click.ClickException("--ids, --count, --view and --json: give one of them")
+        raise click.ClickException("--ids, --count, --view and --json: give only one")
     if file is not None and text is not None:
-        raise click.ClickException("a file and -p: give one of the two")
+        raise click.ClickException("a file and -p: give only one")
     tokenizer = model.open()
     body = {"messages": []} if text is not None else _body(file)
     messages = body["messages"]

@@ -1,4 +1,4 @@
-"""The command `ggtok check`: what is suspicious about the tokenizers of files."""
+"""The command `ggtok check`: problems with the tokenizers of files."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ LONGEST = 2000
 """Characters of a command that is printed."""
 
 
-@click.command(short_help="Find what is suspicious about files.")
+@click.command(short_help="Check files for tokenizer problems.")
 @click.option(
-    "--llama-cpp", metavar="RELEASE", help="Also what a release of llama.cpp, such as b9538, does differently."
+    "--llama-cpp", metavar="RELEASE", help="Also show what a llama.cpp release, such as b9538, does differently."
 )
-@click.option("--fix", type=OUTPUT, metavar="PATH", help="Write the file to PATH with all that can be mended.")
+@click.option("--fix", type=OUTPUT, metavar="PATH", help="Write a mended copy of the file to PATH.")
 @click.option("--dry-run", is_flag=True, help="With --fix: show what would change, and write nothing.")
 @takes_models
 @as_json
@@ -44,14 +44,14 @@ LONGEST = 2000
 def command(
     context: click.Context, models: list[Model], as_json: bool, llama_cpp: str | None, fix: str | None, dry_run: bool
 ) -> None:
-    """Find what is suspicious about the tokenizers of GGUF files: each finding with its severity, what to do, and its
-    code. What stops a file from being opened is its first finding. The ggtok edit command that mends what can be mended
-    comes last; --fix does the same.
+    """Check GGUF files for tokenizer problems. Each finding has a severity, a code, and what to do. If a file cannot be
+    opened, the first finding says why. The last line is the ggtok edit command that mends what can be mended; --fix
+    does the same.
 
-    The exit code is 1 if there is an error among the findings: ids are wrong or calls fail. It is 0 with warnings
-    (they probably are or do) and notes (it can surprise you) alone, and 2 if a file cannot be read; the others are
-    checked all the same. With --fix, it is about the errors that are left. The last line counts several files by the
-    worst finding of each.
+    The exit code is 1 if any finding is an error, which means wrong ids or failing calls. It is 0 if there are only
+    warnings (ids are probably wrong, or calls will probably fail) and notes (something may surprise you), and 2 if a
+    file cannot be read; the others are still checked. With --fix, only the errors that are left count. For several
+    files, the last line counts them by their worst finding.
     """
     if llama_cpp is not None:
         parse(llama_cpp)  # also if no file opens
@@ -80,7 +80,7 @@ def command(
         if as_json:
             print_json(file=file, findings=[finding._asdict() for finding in findings])
             continue
-        lines = [*map(str, findings)] or ["nothing suspicious"]
+        lines = [*map(str, findings)] or ["no problems"]
         if any(repair := repair_of(findings)):
             lines.append(f"mend it with: {_command(name, repair)}")
         if not sys.stdout.isatty():
@@ -92,12 +92,12 @@ def command(
     if len(models) > 1 and not as_json:
         parts = [f"{worst[severity]} with {severity}s" for severity in SEVERITIES if worst[severity]]
         parts += [f"{worst['unread']} not read"] if worst["unread"] else []
-        print(", ".join([f"{len(models)} files", *(parts or ["nothing suspicious"])]))
+        print(", ".join([f"{len(models)} files", *(parts or ["no problems"])]))
     context.exit(2 if worst["unread"] else int(worst["error"] > 0))
 
 
 def _findings(model: Model, llama_cpp: str | None) -> list[Finding]:
-    """What is found in a file, also in one that does not open."""
+    """The findings about a file, even if it does not open."""
     try:
         return opened(model).check(llama_cpp=llama_cpp)
     except GgtokError as error:

@@ -58,27 +58,27 @@ def command() -> None:
 @command.command("build", short_help="Encode files into a folder of shards.")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write.")
-@click.option("--format", required=True, type=click.Choice(get_args(Format)), help="What the shards are.")
+@click.option("--format", required=True, type=click.Choice(get_args(Format)), help="The format of the shards.")
 @click.option("--field", default="text", show_default=True, metavar="NAME", help="The column or field with the text.")
-@click.option("--messages", metavar="NAME", help="Instead: the column or field with a conversation.")
+@click.option("--messages", metavar="NAME", help="The column or field with a conversation, instead of a text.")
 @click.option("--tools", metavar="NAME", help="The column or field with the tools of a conversation.")
 @takes_template
 @click.option(
-    "--mask", type=click.Choice(get_args(Masks)), default="turn", show_default=True, help="What the mask is of."
+    "--mask", type=click.Choice(get_args(Masks)), default="turn", show_default=True, help="What the mask covers."
 )
 @click.option("--input-format", type=click.Choice(get_args(InputFormat)), help="Default: by the endings of the files.")
 @click.option("--keep", metavar="NAME,...", help="Columns or fields to carry over (parquet, arrow).")
 @click.option("--id", "id_field", metavar="NAME", help="The column or field with the documents' names (flat).")
-@click.option("--nulls", type=click.Choice(get_args(Nulls)), default="error", show_default=True, help="What a null is.")
-@click.option("--skip-bad", is_flag=True, help="Write bad rows to a file of their own, instead of stopping.")
+@click.option("--nulls", type=click.Choice(get_args(Nulls)), default="error", show_default=True, help="What nulls are.")
+@click.option("--skip-bad", is_flag=True, help="Write bad rows to a separate file, instead of stopping.")
 @click.option("--append-eos", is_flag=True, help="End every document with EOS.")
 @click.option("--max-length", type=int, metavar="N", help="The most tokens of a document.")
-@click.option("--too-long", type=click.Choice(get_args(TooLong)), default="cut", show_default=True, help="Longer ones.")
+@click.option("--too-long", type=click.Choice(get_args(TooLong)), default="cut", show_default=True, help="If longer.")
 @click.option("--shuffle", type=int, metavar="SEED", help="Shuffle the documents.")
 @click.option("--pack", type=int, metavar="LENGTH", help="Pack documents into sequences (parquet, arrow).")
 @click.option("--pad-id", type=int, metavar="ID", help="What fills packed sequences. Default: padding token, or EOS.")
-@click.option("--attention-mask", is_flag=True, help="Write a mask of what is not padding (parquet, arrow).")
-@click.option("--compression", type=click.Choice(get_args(Compression)), help="Of parquet and arrow. Default: none.")
+@click.option("--attention-mask", is_flag=True, help="Write an attention mask (parquet, arrow).")
+@click.option("--compression", type=click.Choice(get_args(Compression)), help="For parquet, arrow. Default: none.")
 @click.option("--shard-size", type=Size(), help="Bytes of input per shard. Default: a 16th, from 8M to 128M.")
 @click.option("--threads", type=int, metavar="N", help="Default: all cores.")
 @takes_model
@@ -140,7 +140,7 @@ def terminated() -> Iterator[None]:
 
 @command.command("verify", short_help="Check a folder against its manifest and its documents.")
 @click.argument("folder", metavar="FOLDER")
-@click.option("--sample", type=int, default=SAMPLE, show_default=True, metavar="N", help="Documents of each shard.")
+@click.option("--sample", type=int, default=SAMPLE, show_default=True, metavar="N", help="Documents per shard.")
 @click.option("--all", "is_all", is_flag=True, help="All documents.")
 @takes_model
 @as_json
@@ -173,7 +173,7 @@ def verify_command(context: click.Context, folder: str, sample: int, is_all: boo
 
 @command.command("info", short_help="Show what a folder holds.")
 @click.argument("folder", metavar="FOLDER")
-@click.option("--html", type=OUTPUT, metavar="PATH", help="Write a page with the same.")
+@click.option("--html", type=OUTPUT, metavar="PATH", help="Also write it as a page.")
 @as_json
 def info_command(folder: str, html: str | None, as_json: bool) -> None:
     """Show what a corpus holds: documents, tokens, a histogram of lengths, and bytes per token by source."""

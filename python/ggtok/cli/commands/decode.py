@@ -27,9 +27,9 @@ MAX_DIGITS = 4000
 
 @click.command(short_help="Turn token ids into text.")
 @click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")
-@click.option("-p", "--ids", multiple=True, metavar="IDS", help='Ids themselves: -p "9713 5981"; repeatable.')
+@click.option("-p", "--ids", multiple=True, metavar="IDS", help='The ids: -p "9713 5981"; repeatable.')
 @takes_model
-@click.option("--lines", is_flag=True, help="Take the ids on each line as a text, and write each on a line.")
+@click.option("--lines", is_flag=True, help="Decode each line separately, and write one line for each.")
 @click.option("--remove-special", is_flag=True, help="Remove the BOS and EOS that encoding adds.")
 @click.option("--unparse-special", is_flag=True, help="Write special tokens as their text.")
 @click.option("--clean-spaces", is_flag=True, help="Remove spaces before punctuation as llama_detokenize does.")

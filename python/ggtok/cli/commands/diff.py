@@ -22,7 +22,7 @@ from ..view import console
 @click.argument("a", type=MODEL)
 @click.argument("b", type=MODEL)
 @click.argument("file", required=False, type=click.Path())
-@click.option("-p", "--text", metavar="TEXT", help="A text itself.")
+@click.option("-p", "--text", metavar="TEXT", help="The text.")
 @click.option("--all", "shows_all", is_flag=True, help="Print the whole text and whole lists.")
 @takes_special
 @takes_network
@@ -42,7 +42,7 @@ def command(
     """Show how the tokenizers of two models differ: first in a sentence, then in settings, special tokens, tokens and
     merges. With a text, also where they cut it differently, and where its ids first differ.
 
-    The exit code is 0 if there is no difference, 1 if there is one, and 2 if a file cannot be read.
+    The exit code is 0 if nothing differs, 1 if something does, and 2 if a file cannot be read.
     """
     if file is not None and text is not None:
         raise click.ClickException("one text is compared: give FILE or -p, not both")

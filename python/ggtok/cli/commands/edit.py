@@ -35,7 +35,7 @@ SHOWN = 60
     "assignments",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Set a key; an array to a JSON list. A new one that ggtok does not know takes KEY=TYPE:VALUE; repeatable.",
+    help="Set a key, an array with a JSON list. A new key that ggtok does not know needs KEY=TYPE:VALUE; repeatable.",
 )
 @click.option("--set-template", type=click.Path(), metavar="FILE", help="Set the chat template to a file's text.")
 @click.option("--remove", multiple=True, metavar="KEY", help="Remove a key; repeatable.")

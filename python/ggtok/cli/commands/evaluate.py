@@ -21,7 +21,7 @@ from ..table import print_table
 @click.argument("files", nargs=-1, required=True, metavar="[NAME=]FILE...")
 @click.option("-m", "--model", "models", multiple=True, type=MODEL, help="A model; repeatable.  [env: GGTOK_MODEL]")
 @click.option("--builtin", multiple=True, type=click.Choice(BUILTIN), help="An embedded vocabulary; repeatable.")
-@click.option("--reference", metavar="NAME", help="The text of which the others are translations.")
+@click.option("--reference", metavar="NAME", help="The text that the others translate.")
 @click.option("--svg", type=OUTPUT, metavar="PATH", help="Write a chart of the bytes per token.")
 @takes_network
 @as_json
@@ -36,7 +36,7 @@ def command(
 ) -> None:
     """Measure how well vocabularies fit texts, side by side: bytes per token, tokens per word, the share of unknown
     tokens, and how much of the vocabulary is used. Texts and models are shown by the names of their
-    files, or as much of their paths as tells them apart; NAME= gives a text another name.
+    files, or as much of their paths as distinguishes them; NAME= gives a text another name.
     """
     texts = {}
     unnamed = [argument for argument in files if "=" not in argument]

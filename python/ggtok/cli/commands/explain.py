@@ -53,11 +53,11 @@ class Request:
 @takes_files
 @click.option("--all", "tables", is_flag=True, help="Print every table.")
 @click.option("--step", is_flag=True, help="Walk through the steps with keys; ? shows them.")
-@click.option("--why", metavar="START:END", help="Say why these characters are not one token; the first is number 0.")
+@click.option("--why", metavar="START:END", help="Say why these characters, counted from 0, are not one token.")
 @click.option(
     "--compare", "pair", nargs=2, type=MODEL, help="Where two models cut a text differently; with --all, every step."
 )
-@click.option("--trie", is_flag=True, help="Build a double array of the arguments, as words; look them up and each -p.")
+@click.option("--trie", is_flag=True, help="Build a double array of the arguments; look up them and each -p.")
 @click.option("--html", type=OUTPUT, metavar="PATH", help="Write a page that needs no network.")
 @takes_model
 @takes_special
@@ -76,14 +76,14 @@ def command(
     piece or word. --step and --html show every step, --all prints them as tables.
     """
     if sum((step, why is not None, pair is not None, trie)) > 1:
-        raise click.ClickException("--step, --why, --compare and --trie: give one of them")
+        raise click.ClickException("--step, --why, --compare and --trie: give only one")
     request = Request(tables="all" if tables else None, **shared)
     if tables and (step or why is not None or trie or request.as_json):
-        raise click.ClickException("--all is for what is printed without --step, --why, --trie and --json")
+        raise click.ClickException("--all does not go with --step, --why, --trie or --json")
     if pair is not None or trie:
         mode = "--trie takes words" if trie else "--compare takes two models"
         if any(map(is_typed, ("model", "builtin", "override_kv"))):
-            raise click.ClickException(f"{mode}, and no -m, --builtin or --override-kv")
+            raise click.ClickException(f"{mode}, without -m, --builtin or --override-kv")
     check_output(request.html, [*(() if trie else files), *(pair or ()), request.model.path])
     if trie:
         return _trie(request, list(map(os.fsencode, files)), list(map(os.fsencode, text)))

@@ -1,4 +1,4 @@
-"""The command `ggtok inspect`: what a file's tokenizer is, and what is suspicious about it."""
+"""The command `ggtok inspect`: what a file's tokenizer is, and its problems."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENCODERS = ("bos", "eos", "unk", "sep", "pad", "mask")
 @as_json
 def command(models: list[Model], as_json: bool) -> None:
     """Show what the tokenizer of a GGUF file is: its kind, size, special tokens and flags; what was repaired when it
-    was opened, as llama.cpp does; and what ggtok check finds suspicious."""
+    was opened, as llama.cpp does; and what ggtok check finds."""
     for number, model in enumerate(models):
         tokenizer = opened(model)
         if as_json:
@@ -85,7 +85,7 @@ def _rows(tokenizer: Tokenizer) -> list[tuple[str, str]]:
     rows += [("chat template", ", ".join(found["chat_templates"]) or "none" * generates)]
     rows += [("llama.cpp", str(tokenizer.releases))]
     rows += [("repaired", repair) for repair in found["repairs"]]
-    return rows + [("suspicious", str(Finding(**finding))) for finding in found["findings"]]
+    return rows + [("problem", str(Finding(**finding))) for finding in found["findings"]]
 
 
 def _attributes(tokenizer: Tokenizer) -> dict[str, int]:

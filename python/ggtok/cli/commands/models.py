@@ -36,11 +36,11 @@ def _completed(context: click.Context, parameter: click.Parameter, start: str) -
 
 @click.command(cls=Stores, short_help="List the models on this machine.")
 @click.argument("stores", nargs=-1, metavar="[STORE]...", shell_complete=_completed)
-@click.option("--paths", is_flag=True, help="Show the files instead of the tokenizers, which opens none of them.")
+@click.option("--paths", is_flag=True, help="Show the files instead of the tokenizers, without opening them.")
 @as_json
 def command(stores: tuple[str, ...], paths: bool, as_json: bool) -> None:
     """List the models that Ollama, llama.cpp, LM Studio and others keep on this machine: the name that -m takes, the
-    tokenizer, the size of the vocabulary, what ggtok check finds suspicious, and what writes Ollama's prompts if it is
+    tokenizer, the size of the vocabulary, what ggtok check finds, and what writes Ollama's prompts if it is
     not the file's chat template. STORE is the start of a name, such as ollama or hf.
 
     Only metadata is read. A model that does not open is listed with the reason.
@@ -48,7 +48,7 @@ def command(stores: tuple[str, ...], paths: bool, as_json: bool) -> None:
     chosen = find.stores(stores or None)
     if absent := {*stores}.difference(each.plugin.name for each in chosen):
         known = ", ".join(each.plugin.name for each in find.stores())
-        raise click.ClickException(f"there is no store {printable(min(absent))!r}: the stores are {known}")
+        raise click.ClickException(f"no such store {printable(min(absent))!r}: the stores are {known}")
     models = [model for each in chosen for model in each.models()]
     rows = map(_located, models) if paths else _opened(models)
     if as_json:

@@ -58,7 +58,7 @@ def command(
     as objects with "text", "start", "end" and "count"; with --null as they are.
     """
     if as_json and null:
-        raise click.ClickException("--json and --null: give one of the two")
+        raise click.ClickException("--json and --null: give only one")
     tokenizer = model.open()
     settings |= special | ({"boundaries": boundaries} if boundaries else {})
     for source in sources:

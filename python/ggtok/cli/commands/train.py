@@ -34,7 +34,7 @@ def _pres(context: click.Context, parameter: click.Parameter, incomplete: str) -
     metavar=f"[{'|'.join(DEFAULTS)}]",
     help="The algorithm.",
 )
-@click.option("--vocab-size", type=int, required=True, metavar="N", help="How many tokens, all included.")
+@click.option("--vocab-size", type=int, required=True, metavar="N", help="The number of tokens, special ones included.")
 @click.option("--pre", metavar="NAME", shell_complete=_pres, help="The pre-tokenizer of bpe.  [default: qwen2]")
 @click.option(
     "--special",

@@ -17,7 +17,7 @@ from ..table import print_report
 @click.command(short_help="Compare with the llama.cpp that is installed.")
 @takes_model
 @click.option("--text", "texts", multiple=True, metavar="FILE", help="A text to compare, whole and line by line.")
-@click.option("--seconds", type=float, metavar="N", help="Compare made-up texts for so long. Without --text: 10.")
+@click.option("--seconds", type=float, metavar="N", help="Seconds to spend on made-up texts. Without --text: 10.")
 @click.option("--libllama", metavar="PATH", help="llama.cpp's library. Default: of xllamacpp or llama-cpp-python.")
 @click.option("--seed", type=int, metavar="N", help="Make up the same texts again.")
 @click.option("--repeat", "token", metavar="CALL", help="Repeat one call, as the report of a difference says.")
@@ -37,8 +37,8 @@ def command(
     with all flags. Shows what was compared, and differences with a command that repeats each. Those by known changes
     of llama.cpp are counted by change.
 
-    The exit code is 0 if all answers are the same, 1 if one differs, and 2 if there is no llama.cpp to compare with, or
-    it cannot be used.
+    The exit code is 0 if all answers are the same, 1 if one differs, and 2 if llama.cpp is not installed or cannot be
+    used.
     """
     if token is not None and (texts or seconds is not None or seed is not None):
         raise click.ClickException("--repeat repeats one call: give it alone")

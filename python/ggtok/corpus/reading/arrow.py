@@ -1,6 +1,6 @@
 """Arrow files, streams (which `datasets` writes) and Feather, a record batch at a time.
 
-A batch is in memory as a whole. Files are not mapped: one that is cut short meanwhile would end the process.
+A batch is in memory as a whole. Files are not mapped: one that is truncated while it is read would end the process.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def wanted(reading: Reading) -> list[str]:
 
 
 def check(source: Input, schema: pa.Schema, reading: Reading) -> None:
-    """Raises `CorpusError` if a column is missing, or if that of the texts has another type."""
+    """Raises `CorpusError` if a column is missing, or if the column of texts has the wrong type."""
     for name in wanted(reading):
         check_column(name, schema.names, source.name)
     kind = schema.field(reading.field).type
@@ -69,7 +69,7 @@ def blocks(batches: Iterator[Batch], source: Input, first_row: int, reading: Rea
 def damaged(source: Input, error: Exception, row: int | None = None) -> CorpusError:
     """The error for a file that its format's reader does not take."""
     # A damaged length asks for absurdly much memory.
-    hint = ", or memory is short" if isinstance(error, MemoryError) else ""
+    hint = ", or memory ran out" if isinstance(error, MemoryError) else ""
     return CorpusError(f"it is not sound {source.format.capitalize()}{hint}: {error}", source=source.name, row=row)
 
 
@@ -199,7 +199,7 @@ def _broken(texts: pa.Array, field: str) -> Iterator[tuple[int, str, bytes]]:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    """Whether a column holds texts, or nothing but nulls."""
+    """Whether a column holds texts, or only nulls."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return is_text(kind) or bool(pa.types.is_null(kind))

@@ -19,7 +19,7 @@ from ..sources import Input
 from .streams import Stream
 
 MOST_LINE = 1 << 30
-"""Bytes of a line. A longer one is a bad row, of which no more than that is held."""
+"""Bytes of a line. A longer one is a bad row, of which only this many are held."""
 
 MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8."""

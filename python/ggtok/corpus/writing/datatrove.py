@@ -1,6 +1,6 @@
 """datatrove's tokenized file: the tokens in `.ds`, and the end of each document in `.ds.index`.
 
-The layout is that of datatrove 0.10.1, `TokenizedFile` in `pipeline/tokens/tokenizer.py`, all little-endian:
+The layout is as in datatrove 0.10.1, `TokenizedFile` in `pipeline/tokens/tokenizer.py`, all little-endian:
 
     .ds            the tokens: u16 if the vocabulary has at most 65,536, else u32 (`utils/tokenization.py`)
     .ds.index      u64 end of each document, in tokens
@@ -69,7 +69,7 @@ class Writer(ShardWriter):
 
     @classmethod
     def read_masks(cls, prefix: Path) -> Iterator[Mask] | None:
-        """The mask of each document, from `PREFIX.ds.loss`, or `None` if there is no such file.
+        """The mask of each document, from `PREFIX.ds.loss`, or `None` without that file.
 
         Raises `CorpusError` if a file is damaged or the files do not fit together.
         """
@@ -93,7 +93,7 @@ def _documents(prefix: Path, suffix: str, dtype: str) -> Iterator[npt.NDArray[An
     ends = mapped(prefix, ".ds.index", "<u8")
     values = mapped(prefix, suffix, dtype)
     if len(values) != (ends[-1] if len(ends) else 0):
-        raise CorpusError("this file does not fit its index", source=prefix.name + suffix)
+        raise CorpusError("this file does not match its index", source=prefix.name + suffix)
     start = 0
     for end in ends:
         yield values[start:end]

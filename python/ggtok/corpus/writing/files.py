@@ -146,5 +146,5 @@ def explained(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        problem = f"this cannot be written: {reason}. Once that is solved, the same command continues"
+        problem = f"this cannot be written: {reason}. Fix that, then run the same command to continue"
         raise CorpusError(problem, source=name) from error

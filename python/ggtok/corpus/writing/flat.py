@@ -86,7 +86,7 @@ class Writer(ShardWriter):
 
     @classmethod
     def read(cls, prefix: Path) -> Iterator[Ids]:
-        """The tokens of each document of `PREFIX.npy` that has any. Its size tells how many bits a token has.
+        """The tokens of each document of `PREFIX.npy` that has any. Its size says how many bits a token has.
 
         Raises `CorpusError` if a file is damaged or the files do not fit together.
         """
@@ -94,7 +94,7 @@ class Writer(ShardWriter):
 
     @classmethod
     def read_masks(cls, prefix: Path) -> Iterator[Mask] | None:
-        """The mask of each document that has tokens, from `PREFIX.mask`, or `None` if there is no such file.
+        """The mask of each document that has tokens, from `PREFIX.mask`, or `None` without that file.
 
         Raises `CorpusError` if a file is damaged or the files do not fit together.
         """
@@ -128,7 +128,7 @@ def _documents(prefix: Path, suffix: str, *dtypes: str) -> Iterator[npt.NDArray[
     num_bytes = len(mapped(prefix, suffix, "u1"))
     dtype = next((dtype for dtype in dtypes if num_values * np.dtype(dtype).itemsize == num_bytes), None)
     if dtype is None:
-        raise CorpusError("this file does not fit its index", source=f"{prefix.name}{suffix}")
+        raise CorpusError("this file does not match its index", source=f"{prefix.name}{suffix}")
     values = mapped(prefix, suffix, dtype)
     for start, end in _spans(prefix):
         yield values[start:end]

@@ -1,6 +1,6 @@
 """Megatron's indexed dataset: the tokens in `.bin`, and where each document is in `.idx`.
 
-The layout is that of megatron-core 0.16.1, `core/datasets/indexed_dataset.py`. All numbers are little-endian:
+The layout is as in megatron-core 0.16.1, `core/datasets/indexed_dataset.py`. All numbers are little-endian:
 
     .idx    9 bytes `MMIDIDX\\0\\0`, u64 version 1, u8 type of a token (8 is uint16, 4 is int32),
             u64 number of sequences, u64 number of documents + 1,
@@ -74,7 +74,7 @@ class Writer(ShardWriter):
             raise CorpusError("this file ends in its header", source=f"{prefix.name}.idx")
         magic, version, code, num_sequences, num_bounds = HEADER.unpack(header)
         if magic != MAGIC or version != 1 or code not in TYPES or num_bounds < 1:
-            raise CorpusError("this is not an index of Megatron that ggtok has written", source=f"{prefix.name}.idx")
+            raise CorpusError("this is not a Megatron index written by ggtok", source=f"{prefix.name}.idx")
         if len(index) != HEADER.size + 12 * num_sequences + 8 * num_bounds:
             raise CorpusError("this file has more or fewer bytes than its header says", source=f"{prefix.name}.idx")
         starts, bounds = np.split(index[HEADER.size + 4 * num_sequences :], [8 * num_sequences])
@@ -82,7 +82,7 @@ class Writer(ShardWriter):
         lengths = index[HEADER.size : HEADER.size + 4 * num_sequences].view("<i4")
         ids = mapped(prefix, ".bin", TYPES[code])
         if (num_sequences and starts[-1] // ids.itemsize + lengths[-1] != len(ids)) or bounds[-1] != num_sequences:
-            raise CorpusError("this file does not fit its index", source=f"{prefix.name}.bin")
+            raise CorpusError("this file does not match its index", source=f"{prefix.name}.bin")
         for first, after in pairwise(bounds):
             start = starts[first] // ids.itemsize if first < after else 0
             yield ids[start : start + lengths[first:after].sum(dtype=np.int64)]

@@ -27,7 +27,7 @@ from .mapped import Ids, Mask
 from .writer import ShardWriter
 
 ATTENTION = "attention_mask"
-"""The column that tells tokens from padding: `list<int8>`, 1 for a token and 0 for padding."""
+"""The column that distinguishes tokens from padding: `list<int8>`, 1 for a token and 0 for padding."""
 
 GROUP_BYTES = 16 << 20
 """The most bytes of documents in a row group or record batch. As many are held, and twice as many while it is written.
@@ -114,7 +114,7 @@ class TableWriter(ShardWriter):
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _with_attention(self, group: pa.Table) -> pa.Table:
-        """Adds the mask that tells tokens from padding, if it is asked for."""
+        """Adds the mask that distinguishes tokens from padding, if requested."""
         if not self._writing.attention_mask:
             return group
         (ids,) = group[IDS].chunks

@@ -30,7 +30,7 @@ class Architecture(NamedTuple):
 
 
 def of(config: Json, name: str | None) -> Architecture:
-    """The architecture of this name, or else the one that a `config.json` names."""
+    """The architecture with this name, or else the one in a `config.json`."""
     text = mapping(config.get("text_config"))
     names = [name] if name else [*listed(config.get("architectures")), *listed(text.get("architectures"))]
     rules: Json = next((row for row in rows() if any(each in row["architectures"] for each in names)), {})

@@ -193,7 +193,7 @@ def _known(name: str, names: Iterable[str], what: str) -> None:
     known = sorted(names)
     if name not in known:
         near = difflib.get_close_matches(str(name), known, 3, 0.4) or known
-        raise GgtokError(f"there is no {what} {name!r}: the nearest are {', '.join(near)}")
+        raise GgtokError(f"no {what} is called {name!r}: the nearest are {', '.join(near)}")
 
 
 def _merges(source: Source) -> Packed:
@@ -206,7 +206,7 @@ def _merges(source: Source) -> Packed:
 
 
 def texts_of(file: Entries) -> list[bytes]:
-    """The texts of the tokens; none if there is no list of strings."""
+    """The texts of the tokens; none if they are not a list of strings."""
     tokens = file.get(TOKENS)
     return tokens.elements() if isinstance(tokens, Packed) and tokens.type is Type.STRING else []
 
@@ -242,7 +242,7 @@ def _text(text: object, what: str) -> bytes:
         raise ArgumentTypeError(f"{what} must be str, not {type(text).__name__}")
     raw = to_bytes(text)
     if not raw or b"\0" in raw:
-        raise VocabularyError(f"the text {text!r} cannot be that of a token: it is empty or has a NUL in it")
+        raise VocabularyError(f"a token cannot have the text {text!r}: it is empty or has a NUL in it")
     return raw
 
 

@@ -103,7 +103,7 @@ def imported(
     if kind == "Unigram" and model.get("byte_fallback"):
         lost.add("byte_fallback")
     if kind != "BPE" and lost:
-        message = f"llama.cpp has no place for a part of the file: {', '.join(sorted(lost))}"
+        message = f"llama.cpp cannot represent a part of the file: {', '.join(sorted(lost))}"
         warn_of(Finding("conversion-differs", "warning", message, ADVICE))
     tokens, name = entries.pop("tokens"), entries[f"{GGML}model"]
     for field, token_type in (("control", CONTROL), ("user_defined", USER_DEFINED)):

@@ -18,7 +18,7 @@ from .special_tokens import _steps
 from .vocabulary import BYTE_TOKENS, STAND_INS
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-"""What `ByteLevel` splits by, unless it is told not to."""
+"""What `ByteLevel` splits by, unless that is switched off."""
 CLASSES = {"s": ("Z", "Cc"), "d": ("Nd",), "w": ("L", "M", "Nd", "Nl", "Pc")}
 """The categories of a class of characters; of those of `s`, only spaces."""
 

@@ -43,7 +43,7 @@ def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[tupl
     """The number, the value and the place of each field in `data[start:end]`.
 
     An `int` is an unsigned varint. A value of four bytes is a float, one of eight is left out. A nested message is its
-    bytes; the place is that of the value's first byte.
+    bytes; the position is that of the value's first byte.
     """
     at, end = start, len(data) if end is None else end
     while at < end:

@@ -203,7 +203,7 @@ def _warn(pieces: list[tuple[bytes, float, int]], settings: dict[int, dict[int, 
     }
     lost = [part for part, is_lost in cases.items() if is_lost]
     if lost:
-        message = f"llama.cpp and its converter have no place for a part of the model: {' and '.join(lost)}"
+        message = f"llama.cpp and its converter cannot represent a part of the model: {' and '.join(lost)}"
         advice = "compare ids for texts in which it matters"
         warn_of(Finding("conversion-differs", "warning", message, advice))
 

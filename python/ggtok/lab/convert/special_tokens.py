@@ -42,7 +42,7 @@ def entries(file: Json, config: Json, ids: Mapping[str, int], meant: Architectur
     Args:
         file: The `tokenizer.json`.
         config: The `tokenizer_config.json`.
-        ids: The ids by text: of added tokens, and of all tokens if there is no configuration.
+        ids: The ids by text: of added tokens, and of all tokens without a configuration.
         meant: The architecture.
         size: The number of tokens.
     """

@@ -5,9 +5,9 @@ merge rule. Both give the same ids for every text if
 
 1. the bytes of UTF-8 are tokens, and every rule makes a token,
 2. the rules are in the order of the tokens that they make,
-3. each token comes out of its own bytes when all lower tokens merge first, by a rule at the end. Then it comes out of
-   every text so, because merges between two places that stay boundaries do not depend on what is around them. Or: there
-   is a rule for every two tokens that make it.
+3. the bytes of each token merge to that token, by a rule at the end, when all lower tokens merge first. Then they do so
+   in every text, because merges between two positions that stay boundaries do not depend on what is around them. Or:
+   every two tokens that make it have a rule.
 
 A token that no rule makes never comes out of llama.cpp, so it is left out, unless `ignore_merges` looks up whole
 pieces, as tiktoken always does. tiktoken drops what its pattern does not match, and llama.cpp does not, so the pattern
@@ -78,7 +78,7 @@ def _ranks(vocabulary: Vocabulary) -> dict[bytes, int]:
             if text[:at] in ranks and text[at:] in ranks and not splits >> at & 1:
                 first, *others = _parts(text, id, ranks)
                 if len(others) != 1 or not splits >> len(first) & 1:
-                    vocabulary.refuse(f"tiktoken would make token {id} {text!r} of parts for which there is no merge")
+                    vocabulary.refuse(f"tiktoken would make token {id} {text!r} of parts that no rule merges")
                 break
     return {piece: id for text, id in sorted(ranks.items(), key=itemgetter(1)) if (piece := spelled[text]) is not None}
 

@@ -41,7 +41,7 @@ MOST_NAMED = 6
 """Texts that a sentence lists."""
 
 MOST_TOLD = 2
-"""Tokens that start at a place and that a sentence tells about: a picture has them all."""
+"""How many of the tokens that start at a position a sentence names: a picture has them all."""
 
 COST = 10_000
 """What PLaMo-2 multiplies the logarithm of a probability by. Readers see costs without it, as Unigram's scores are."""

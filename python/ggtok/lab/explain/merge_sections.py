@@ -30,7 +30,7 @@ REWRITTEN = {
 APPLIED_TO = {
     "code_points": "at its characters",
     "collapsed": "as text in which each character beyond ASCII stands for its category",
-    "code": "by llama.cpp's own code, which goes before the pattern",
+    "code": "in llama.cpp's code, before the pattern applies",
 }
 """How a pattern is applied to each piece."""
 

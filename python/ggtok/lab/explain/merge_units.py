@@ -25,7 +25,7 @@ MOST_STATES = 60
 """Symbols of a piece up to which a line shows how they merge; of a longer one it shows the last state alone."""
 
 MOST_TOLD = 12
-"""Symbols that are left and that a sentence tells about."""
+"""How many of the symbols that are left a sentence names."""
 
 
 class Word(NamedTuple):

@@ -258,7 +258,7 @@ def walk(trace: Trace, *, colors: bool) -> None:
     """Shows the steps until the reader quits.
 
     Raises:
-        GgtokError: There is no terminal to read keys from and draw on.
+        GgtokError: Standard input or output is not a terminal, or this is not Unix.
         KeyboardInterrupt: Ctrl-C. The terminal is as before, then and at any other exit.
     """
     try:

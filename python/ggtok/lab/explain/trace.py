@@ -44,8 +44,8 @@ class Trace(Record):
 
         Args:
             tables: `"all"`, or the names of some, such as `["queue", "merges"]`; docs/explain.md lists them. By default
-                there is no table, but the idea of the algorithm, the text cut into its tokens, and a line for each
-                piece or word that says how it became them.
+                it shows no table but the idea of the algorithm, the text cut into its tokens, and a line for each piece
+                or word that says how it became them.
             width: Columns of the terminal: those of this one by default, 80 if there is none.
             max_rows: The most rows of a table. A longer one is shortened in the middle.
             colors: Whether to use the terminal's colours.

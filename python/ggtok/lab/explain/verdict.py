@@ -12,7 +12,7 @@ MOST_PARTS = 8
 """The parts of a stretch that a sentence quotes."""
 
 LONGEST = 40
-"""The characters of such a part."""
+"""The characters of a part that is shown."""
 
 
 def verdict(cuts: Cuts, show: Callable[[bytes], str] = face, cut: str = "·") -> list[tuple[str, bool]]:

@@ -25,7 +25,7 @@ def said(key: str, **values: object) -> list[tuple[str, bool]]:
     Marks in a value have no meaning.
 
     Raises:
-        KeyError: There is no such sentence, or no value for a place in it.
+        KeyError: The sentence is missing, or a value for one of its placeholders.
     """
     group, name = key.split(".")
     sentence, at, strong = words()[group][name], 0, False

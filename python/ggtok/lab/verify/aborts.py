@@ -44,7 +44,7 @@ class Abort(NamedTuple):
 
 
 def abort(query: Query, how: str, message: str, kind: str | None) -> Abort:
-    """What is known about the end of llama.cpp's process. `kind` is that of the vocabulary, if it is open."""
+    """What is known about the end of llama.cpp's process. `kind` is the vocabulary's kind, if it is open."""
     said = last_words(message)
     return Abort(query[0], how, said, _deviation(query, how, said, kind))
 

@@ -149,7 +149,7 @@ class LlamaCpp:
     def _layout(self) -> int:
         """The word of the flags."""
         if (word := word_of_flags(self.calls["llama_model_default_params"]().words)) is None:
-            raise LibraryError("the layout of its parameters is none of those that are known", path=self.path)
+            raise LibraryError("its parameters have an unknown layout", path=self.path)
         return word
 
     def _check_layout(self) -> None:
@@ -165,7 +165,7 @@ class LlamaCpp:
             answers.append(self.calls["llama_vocab_bos"](vocabulary.pointer))
             vocabulary.close()
         if answers[0] == PROBE_ID or answers[1] != PROBE_ID:
-            raise LibraryError("an override is not seen by it: the layout of its parameters is unknown", path=self.path)
+            raise LibraryError("it ignores an override: the layout of its parameters is unknown", path=self.path)
 
 
 class Vocabulary:

@@ -29,7 +29,7 @@ CATALOGUE_SIZE = 20_000
 NUM_TOKENS = 4096
 """Tokens that are compared at once."""
 MOST_KEPT = 1000
-"""Differences that are kept and that nobody knows; more are only counted."""
+"""Unexplained differences that are kept; more are only counted."""
 
 
 class Comparing:
@@ -44,7 +44,7 @@ class Comparing:
         """Comparisons by kind of call."""
         self.aborts: Counter[Abort] = Counter()
         self.differences: list[Difference] = []
-        """The first of those that nobody knows."""
+        """The first unexplained ones."""
         self.num_differences = 0
         """All of them, known or not."""
         self.known: Known | None = None

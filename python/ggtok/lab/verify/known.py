@@ -1,7 +1,7 @@
 """Which differences a known change of llama.cpp explains: those in calls that it is about, if the library lacks it.
 
 A change may be missing in a library that is older than the first release known to have it, or may be. It is about texts
-with some signs, about some tokens, or about nearly every call. Such a call can also differ for another reason, which a
+with some signs, about some tokens, or about nearly every call. That call can also differ for another reason, which a
 newer library shows.
 """
 

@@ -49,21 +49,21 @@ def find_library(path: str | os.PathLike[str] | None = None) -> Library:
     """The library at this path, or of the first package in `PACKAGES` that is installed.
 
     Raises:
-        LibraryError: There is no file at the path.
+        LibraryError: The path does not name a file.
         DependencyError: No path is given, and no package is installed.
     """
     if path is not None:
         name = os.path.abspath(os.fsdecode(path))
         if os.path.isdir(name):
-            raise LibraryError("this is a folder: give the library itself, such as libllama.so in it", path=name)
+            raise LibraryError("this is a folder: name the library in it, such as libllama.so", path=name)
         if not os.path.isfile(name):
-            raise LibraryError("there is no such file", path=name)
+            raise LibraryError("no such file", path=name)
         return described(name)
     for file in installed():
         return described(str(file))
     names = " or ".join(PACKAGES)
     raise DependencyError(
-        f"there is no llama.cpp to compare with: pip install {names}, or name a shared library with library=PATH"
+        f"llama.cpp is not installed: pip install {names}, or name a shared library with library=PATH"
     )
 
 
@@ -87,7 +87,7 @@ def described(path: str) -> Library:
 
 
 def release_of(package: str, version: str) -> str | None:
-    """llama.cpp's release by the version of a package: that of xllamacpp ends in it since 2026 (`2026.4.8672.1`). Older
+    """llama.cpp's release by the version of a package: xllamacpp's ends in it since 2026 (`2026.4.8672.1`). Older
     ones are known if they were measured."""
     if package == "xllamacpp" and (named := re.match(r"20\d\d\.\d+\.(\d{4,})", version)):
         return f"b{named[1]}"

@@ -29,7 +29,7 @@ class Difference:
     origin: str
     """Where the text comes from."""
     changes: tuple[str, ...] = ()
-    """The codes of the changes of llama.cpp that explain it, together; none if nobody knows why."""
+    """The codes of the changes of llama.cpp that explain it, together; none if it is unexplained."""
 
     @property
     def call(self) -> str:

@@ -32,7 +32,7 @@ class Comparison:
     overrides: Overrides
     """The overrides with which both opened it."""
     seed: int
-    """What the made-up texts were made from."""
+    """The seed of the made-up texts."""
     seconds: float
     """How long it took."""
     texts: Mapping[str, int]
@@ -44,11 +44,11 @@ class Comparison:
     num_differences: int
     """How many answers differ, and how many times llama.cpp ended for a reason that is not listed."""
     differences: list[Difference] = field(default_factory=list)
-    """The first of those that nobody knows, and an example of the others, each with the smallest text that shows it."""
+    """The first unexplained ones, and an example of the others, each with the smallest text that shows it."""
     known: Mapping[ReleaseChange, int] = field(default_factory=dict)
     """The changes of llama.cpp that explain differences, with how many. If two are about a call, it counts for both."""
     num_unknown: int = 0
-    """How many differences no change explains that is known."""
+    """How many differences no known change explains."""
 
     @property
     def agrees(self) -> bool:

@@ -48,7 +48,7 @@ CALLS = {"encode": (bytes, bool, bool), "decode": (list, bool, bool), "token": (
 """The calls that can be repeated apart from `open`, with the types of their arguments."""
 
 Progress = Callable[[str, int, int], object]
-"""Is told what is being compared, how much of it is done, and of how much: seconds, or bytes of a file."""
+"""Called with what is being compared, how much of it is done, and of how much: seconds, or bytes of a file."""
 
 
 def verify(
@@ -73,7 +73,7 @@ def verify(
             `texts` and `files`, otherwise not at all.
         library: The path of a shared library of llama.cpp, of any release since 2025. Default: that of the package
             xllamacpp, or of llama-cpp-python.
-        seed: Gives the same made-up texts again. Default: other ones each time.
+        seed: Repeats the made-up texts of another run. Default: new ones each time.
         progress: Called with what is being compared, how much of it is done, and of how much.
 
     Raises:

@@ -1,6 +1,6 @@
 //! Reads JSON with `serde_json`, and takes what nlohmann's parser takes, which llama.cpp uses.
 //!
-//! 1. A whole number that fits neither `i64` nor `u64` becomes a floating-point one; one that is infinite is an error.
+//! 1. A whole number that fits neither `i64` nor `u64` becomes a floating-point one; an infinite one is an error.
 //! 2. Of values with the same key, the last one wins, in the place of the first.
 //! 3. A byte order mark is skipped. A zero byte ends the document: nowhere in JSON can one stand.
 //!

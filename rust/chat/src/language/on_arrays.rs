@@ -121,7 +121,7 @@ fn slice(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 }
 
 /// `selectattr(array, attribute, test, argument)`, `select(array, test, argument)` or `selectattr(array, attribute)`:
-/// which, the number of arguments tells.
+/// the number of arguments says which.
 fn select(run: &mut Run<'_>, args: &Args, wanted: bool) -> Outcome<Value> {
     args.check_len(2, 4)?;
     let items = args.array(0)?.items.borrow();
@@ -132,7 +132,7 @@ fn select(run: &mut Run<'_>, args: &Args, wanted: bool) -> Outcome<Value> {
         count => {
             let name = args.text(count - 2)?.as_bytes();
             let Some(test) = functions::test(name) else {
-                return failed(format!("there is no test '{}'", String::from_utf8_lossy(name)));
+                return failed(format!("unknown test '{}'", String::from_utf8_lossy(name)));
             };
             Some((test, args.at(count - 1)?))
         }

@@ -149,7 +149,7 @@ fn arithmetic(op: BinaryOp, left: &Value, right: &Value) -> Outcome<Value> {
         BinaryOp::Rem => a % b,
         _ => return unknown(op, left, right),
     };
-    // The sign of a NaN is printed. It is that of an operand, or a minus if the processor makes one.
+    // The sign of a NaN is printed. It is the sign of an operand, or a minus if the processor makes the NaN.
     let value = match value.is_nan() {
         true if a.is_nan() => a,
         true if b.is_nan() => b,
@@ -177,7 +177,7 @@ fn repeat(run: &mut Run<'_>, text: &Text, count: i64) -> Outcome<Value> {
     Ok(Value::string(repeated))
 }
 
-/// Whether two values are equal, as `==` tells it.
+/// Whether two values are equal in the sense of `==`.
 pub(crate) fn equal(run: &mut Run<'_>, a: &Value, b: &Value) -> Outcome<bool> {
     match (a, b) {
         (Value::String(a), Value::String(b)) => {

@@ -184,7 +184,7 @@ impl<'s> Parser<'s> {
         self.expect("%}")
     }
 
-    /// `{% name %}`, which is known to come next but for the last token.
+    /// `{% name %}`. All of it except the last token is known to come next.
     fn end(&mut self) -> Result<(), Error> {
         self.at += 2;
         self.close()

@@ -68,7 +68,7 @@ impl Str {
         Rc::new(Self { text, marks: Cell::new(0) })
     }
 
-    /// What a string of so many bytes and runs takes.
+    /// What a string of `len` bytes and `num_runs` runs takes.
     pub(crate) fn cost(len: usize, num_runs: usize) -> usize {
         size_of::<Self>().saturating_add(len).saturating_add(num_runs.saturating_mul(8))
     }
@@ -421,7 +421,7 @@ pub(crate) fn float_to_int(value: f64) -> i64 {
     if (-LIMIT..LIMIT).contains(&value) { value as i64 } else { i64::MIN }
 }
 
-/// What a whole number is as a floating-point one: infinite if there is no equal one.
+/// The floating-point number that equals a whole one: infinite if none does.
 pub(crate) fn int_to_float(value: i64) -> f64 {
     let float = value as f64;
     match float_to_int(float) == value {

@@ -1,6 +1,6 @@
-//! What a template can do, found out by rendering made-up conversations and by looking at what it read of them.
+//! What a template can do: it renders made-up conversations, and what it reads of them is observed.
 //!
-//! A template that fails is a template that cannot; only one that takes too long is an error.
+//! A template that fails lacks the capability; only exceeding the budget is an error.
 //!
 //! Source: `caps_get` in `common/jinja/caps.cpp` of llama.cpp. Deviations: 1. All renderings share the budget of one call.
 

@@ -76,7 +76,7 @@ pub struct Rendered {
     pub warnings: Vec<Warning>,
 }
 
-/// A compiled template, and what is found out about it on first use.
+/// A compiled template, and what is worked out about it on first use.
 ///
 /// # Examples
 /// ```
@@ -142,7 +142,7 @@ impl ChatTemplate {
     ///
     /// # Errors
     ///
-    /// The request is not one that llama-server takes, or the template fails.
+    /// llama-server would refuse the request, or the template fails.
     pub fn apply(&self, request: &Request, options: &Options, now: &Now) -> Result<Rendered, Error> {
         let settings = request.settings()?;
         let mut reader = self.reader(request, options);

@@ -86,7 +86,7 @@ impl Handler {
         HANDLERS.iter().find(|handler| handler.has.iter().all(has) && !handler.lacks.iter().any(has))
     }
 
-    /// Whether models with such a template think.
+    /// Whether models with this template think.
     pub(crate) fn thinks(&self) -> bool {
         self.thinks
     }

@@ -228,7 +228,7 @@ impl Reader<'_> {
             }
         };
         let Some(marker) = self.marker else {
-            return Err(Error::request(field(), format!("{what} has no text, and there is no marker for it")));
+            return Err(Error::request(field(), format!("{what} has no text, and no marker was given for it")));
         };
         let string = self.next_string + self.media.len();
         self.media.push(MediaPlace { string, message, part: at });

@@ -85,7 +85,7 @@ impl Request {
     }
 }
 
-/// What the fields of a body say, but for the messages.
+/// What the fields of a body say, except the messages.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) tools: Option<Vec<Json>>,

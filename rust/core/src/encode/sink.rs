@@ -28,7 +28,7 @@ pub trait Sink {
     /// Makes room for this many more tokens.
     fn reserve(&mut self, _additional: usize) {}
 
-    /// Takes several tokens at once, with their spans. There are as many.
+    /// Takes several tokens at once, with one span for each.
     fn push_spanned(&mut self, ids: &[TokenId], spans: impl Iterator<Item = Range<usize>>) {
         ids.iter().zip(spans).for_each(|(&id, span)| self.push(id, span));
     }

@@ -17,7 +17,7 @@ static SEED: LazyLock<Seed> = LazyLock::new(|| {
     Seed(state.hash_one(1_u8) | 1, state.hash_one(2_u8) | 1)
 });
 
-/// The two random words behind every hash of this process.
+/// The two random words that every hash of this process uses.
 #[derive(Debug, Clone, Copy)]
 pub struct Seed(u64, u64);
 

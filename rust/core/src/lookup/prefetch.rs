@@ -3,7 +3,7 @@
 //! A plain read would do too, but no later instruction can retire until the read finishes, so only a few reads would
 //! overlap. A prefetch retires at once.
 
-/// Starts to load `slice[at]` into the processor's cache. Does nothing if there is no such element.
+/// Starts to load `slice[at]` into the processor's cache. Does nothing if `at` is out of bounds.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]

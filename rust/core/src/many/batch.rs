@@ -29,7 +29,7 @@ use crate::work::threads::{Lead, share};
 const RUN: usize = 1 << 16;
 /// Room in the result, per text, for the tokens that are added and for a text of a byte or two.
 const IDS_PER_TEXT: usize = 4;
-/// Room in the result for one id per so many bytes. Few texts have more; none of the room is written to before it is
+/// Bytes of text per id that the result has room for. Few texts have more ids. The room is not written to before it is
 /// needed.
 const BYTES_PER_ID: usize = 2;
 
@@ -93,7 +93,7 @@ impl<T: BatchText> Feed<'_, T> {
         self.num_bytes
     }
 
-    /// Works until all texts are encoded. It is called after the last one, if not here, then after the feed is dropped.
+    /// Works until all texts are encoded. Called after the last text, or when the feed is dropped.
     pub fn finish(&mut self) {
         if let Some(reserve) = self.reserve.take() {
             if !self.next.texts.is_empty() {

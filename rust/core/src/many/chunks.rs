@@ -407,7 +407,7 @@ impl<'a, 's> Measure<'a, 's> {
         let whole = self.whole_at(after).filter(|whole| whole.start == after).map(|whole| whole.end);
         let one = whole.unwrap_or_else(|| self.next(after));
         let mut count = 0;
-        // From `after` on there is no overlap.
+        // From `after` on, nothing overlaps.
         for from in [start, after] {
             let number = self.tokens_before(from) + room;
             let limit = self.token_end(number + 2).max(one);

@@ -54,7 +54,7 @@ impl Parts {
         self.len = start.saturating_add(bytes.len());
         self.has_bytes |= matches!(text, Text::Bytes(_));
         if self.len > MAX_TEXT {
-            // It cannot be encoded, so there is no need to keep it.
+            // It cannot be encoded, so it need not be kept.
             self.bytes = Vec::new();
             return;
         }

@@ -89,7 +89,7 @@ const ADD_SEP: u8 = 8;
 const ESCAPE_WHITESPACES: u8 = 16;
 /// Text is not lowercased unless the file says so.
 const KEEP_CASE: u8 = 32;
-/// There is no BOS unless the file says so.
+/// BOS is added only if the file says so.
 const NO_BOS: u8 = 64;
 
 const fn pre(name: &'static str, family: &'static str, flags: u8) -> PreTokenizer {

@@ -66,7 +66,7 @@ impl fmt::Display for Repair {
             Self::NotEnd { id, text } => write!(f, "token {id} {text:?} does not end generation in this vocabulary"),
             Self::StripsRight => f.write_str("Phi-3: special tokens take the whitespace after them"),
             Self::StripsLeft { id, text } => write!(f, "token {id} {text:?} takes the whitespace before it"),
-            Self::MissingMask { text } => write!(f, "there is no mask token {text:?}"),
+            Self::MissingMask { text } => write!(f, "the mask token {text:?} is missing"),
         }
     }
 }

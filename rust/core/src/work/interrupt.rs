@@ -7,7 +7,7 @@
 //!
 //! A [`Tokenizer`](crate::Tokenizer) is unaffected. Anything the work was writing to is left incomplete: a sink holds
 //! some of the tokens, and a [`Scratch`](crate::Scratch) must be dropped, which is automatic if the work owns it. With
-//! `panic = "abort"` there is no unwinding, and the work runs to completion.
+//! `panic = "abort"` nothing unwinds, and the work runs to completion.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;

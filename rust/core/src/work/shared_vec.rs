@@ -23,7 +23,7 @@ impl<T: Copy> SharedVec<T> {
 
     /// The memory, with room for `capacity` items if there is enough memory. Forgets what was handed out before.
     pub(crate) fn rest(&mut self, capacity: usize) -> Rest<'_, T> {
-        // Without the memory there is no room.
+        // If the allocation fails, the vector has no room.
         let _ = self.items.try_reserve_exact(capacity);
         self.num_given = 0;
         *self.num_filled.get_mut() = 0;
@@ -58,7 +58,7 @@ impl<'a, T: Copy> Rest<'a, T> {
         self.items.len()
     }
 
-    /// Hands out the next `len` items; `None` if there is no room for them.
+    /// Hands out the next `len` items; `None` if they do not fit.
     pub(crate) fn split_off(&mut self, len: usize) -> Option<Stretch<'a, T>> {
         let items = self.items.split_off_mut(..len)?;
         *self.num_given += len;

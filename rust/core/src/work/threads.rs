@@ -181,7 +181,7 @@ impl<J: Send, S: Send, N: Fn() -> S + Sync, W: Fn(&mut S, J) + Sync> Shared<J, S
         true
     }
 
-    /// The next job, waited for, of a thread that has done one or not.
+    /// Waits for the next job. `was_busy` says whether this thread has just finished one.
     fn take(&self, was_busy: bool, start: &dyn Fn()) -> Option<J> {
         let mut jobs = self.lock();
         jobs.num_busy -= usize::from(was_busy);

@@ -51,7 +51,7 @@ impl View<'_> {
         )
     }
 
-    /// `\s+(?!\S)|\s+`, or one code point if there is no whitespace.
+    /// `\s+(?!\S)|\s+`, or one code point if that is not whitespace.
     fn spaces(self, at: usize) -> usize {
         match self.run(at, Flags::is_whitespace) {
             0 => at + 1,
@@ -60,7 +60,7 @@ impl View<'_> {
         }
     }
 
-    /// `\s*[\r\n]+`; if there is no newline, as [`View::spaces`].
+    /// `\s*[\r\n]+`; without a newline, as [`View::spaces`].
     fn lines_or_spaces(self, at: usize) -> usize {
         let end = at + self.run(at, Flags::is_whitespace);
         match (at..end).rev().find(|&at| self.is(at, "\r\n")) {

@@ -59,7 +59,7 @@ pub(super) struct Stream {
 
 /// A struct of the interface.
 pub(super) trait Struct: Default + Send + 'static {
-    /// What a capsule with such a struct is called.
+    /// The name of a capsule that holds this struct.
     const CAPSULE: &'static CStr;
 
     fn is_released(&self) -> bool;
@@ -75,8 +75,8 @@ pub(super) trait Struct: Default + Send + 'static {
     /// The object is not a capsule of this name, or its struct was taken before.
     fn take(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut pointer = pointer::<Self>(object)?;
-        // SAFETY: under this name the interface promises a valid struct, which the capsule owns and nobody reads
-        // meanwhile. The destructor of the capsule leaves a released struct alone.
+        // SAFETY: under this name the interface promises a valid struct that the capsule owns and that no other thread
+        // reads now. The destructor of the capsule leaves a released struct alone.
         let taken = std::mem::take(unsafe { pointer.as_mut() });
         if taken.is_released() {
             return Err(invalid(format!("the capsule {:?} was taken before", Self::CAPSULE)));
@@ -197,7 +197,7 @@ impl Array {
         if self.buffers.is_null() { 0 } else { usize::try_from(self.num_buffers).unwrap_or_default() }
     }
 
-    /// The first `len` items of `width` bytes in a buffer; `None` if there is no such buffer and `len` is not 0.
+    /// The first `len` items of `width` bytes in a buffer; `None` if the buffer is missing and `len` is not 0.
     ///
     /// # Safety
     /// By the type, length and offset of this array the buffer has at least `len` such items, if it is not null.
@@ -214,7 +214,7 @@ impl Array {
         if pointer.is_null() {
             return None;
         }
-        // SAFETY: the caller promises the size. The memory belongs to this array, and by the interface nobody writes to
+        // SAFETY: the caller promises the size. The memory belongs to this array, and the interface forbids writing to
         // it.
         Some(unsafe { std::slice::from_raw_parts(pointer.cast(), size) })
     }

@@ -61,7 +61,7 @@ impl Column {
         Ok(Self { schema, parts })
     }
 
-    /// Passes on the bytes of every row, `None` for a null, and tells `nulls` which rows are null.
+    /// Passes on the bytes of every row, `None` for a null, and reports the null rows to `nulls`.
     ///
     /// # Errors
     /// The column is damaged; the first such row is named.
@@ -255,7 +255,7 @@ struct Integers<'a> {
 }
 
 impl<'a> Integers<'a> {
-    /// The first `len` integers of a buffer; `None` if there is no such buffer and `len` is not 0.
+    /// The first `len` integers of a buffer; `None` if the buffer is missing and `len` is not 0.
     ///
     /// # Safety
     /// As [`Array::buffer`].

@@ -131,7 +131,7 @@ impl Lattice {
     }
 
     /// Fills the lattice with a piece's own text, and returns by how much the piece beats the best alternative; `None`
-    /// if there is no alternative without an unknown character.
+    /// if every alternative has an unknown character.
     pub(super) fn lead(&mut self, pieces: &Pieces<'_>, piece: u32) -> Option<f64> {
         self.fill(pieces, pieces.text(piece));
         let other = self.search(true);

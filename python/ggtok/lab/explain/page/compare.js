@@ -12,20 +12,20 @@ function compareView(view) {
   const cells = cellsOfPair(bytes.length, results);
   const strip = pairStrip(bytes, cells, data.names, (at) => go(at));
 
-  const slider = el("input", { type: "range", class: "slider", min: 0, max: Math.max(0, cells.length - 1), "aria-label": "Place in the text" });
+  const slider = el("input", { type: "range", class: "slider", min: 0, max: Math.max(0, cells.length - 1), "aria-label": "Position in the text" });
   const place = el("span", { class: "count" });
   const jump = (text, name, to) => el("button", { type: "button", "aria-label": name, title: name, onclick: () => go(to()) }, text);
   const starts = cells.flatMap(({ differs, opens }, at) => (differs && opens ? at : []));
   const here = () => Number(slider.value);
   const jumps = [
-    jump("‹ difference", "The difference before this place", () => starts.findLast((at) => at < here()) ?? starts.at(-1)),
+    jump("‹ difference", "The previous difference", () => starts.findLast((at) => at < here()) ?? starts.at(-1)),
     jump("difference ›", "The next difference", () => starts.find((at) => at > here()) ?? starts[0]),
   ];
   const controls = el(
     "div",
-    { class: "controls places", role: "group", "aria-label": "Place in the text" },
+    { class: "controls places", role: "group", "aria-label": "Position in the text" },
     slider,
-    jump("‹", "The place before", () => Math.max(0, here() - 1)),
+    jump("‹", "The previous position", () => Math.max(0, here() - 1)),
     jump("›", "The next place", () => Math.min(cells.length - 1, here() + 1)),
     ...(starts.length ? jumps : []),
     place,

@@ -215,7 +215,7 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
     }
   }
 
-  /** Goes to an address as in links. Returns whether there is such a step. */
+  /** Goes to an address as in links. Returns whether the step exists. */
   function show(address) {
     const [key, unit = 1, inner] = String(address).split(".");
     const stage = stages.findIndex((one) => one.key === key);

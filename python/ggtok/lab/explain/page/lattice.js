@@ -117,7 +117,7 @@ function tryUnit({ text, places, best, words, steps }, at) {
   };
   return {
     stage: "try",
-    title: `Place ${at + 1} of ${steps.positions.length}: before ${faceOf(text.subarray(position.at, places[at + 1]))}`,
+    title: `Position ${at + 1} of ${steps.positions.length}: before ${faceOf(text.subarray(position.at, places[at + 1]))}`,
     length: 1,
     tokens: tokensAround(words, position.at),
     caption() {
@@ -135,7 +135,7 @@ function tryUnit({ text, places, best, words, steps }, at) {
       const rows = [way(), ...candidateRows(candidatesAt(position), ({ wins }) => (wins ? "wins" : "loses"))];
       return drawSpans(text, places, rows, { at: position.at, isHere: true, name: say("stages.try"), width });
     },
-    folds: () => [["Tables of this place", () => unigramTables(steps, position, text)]],
+    folds: () => [["Tables of this position", () => unigramTables(steps, position, text)]],
   };
 }
 
@@ -242,7 +242,7 @@ function plamoUnits(steps, _, first) {
   const count = steps.positions.length;
   const tries = steps.positions.map((position, at) => ({
     stage: "try",
-    title: `Place ${count - at} of ${count}: before ${face({ from: position.at, to: places[count - at] })}`,
+    title: `Position ${count - at} of ${count}: before ${face({ from: position.at, to: places[count - at] })}`,
     length: 1,
     tokens: tokensAround(path, position.at),
     caption() {
@@ -260,7 +260,7 @@ function plamoUnits(steps, _, first) {
       const rows = [rest, ...candidateRows(found, (each) => `cost_${kindOf(each)}`, costOf)];
       return drawSpans(text, places, rows, { at: position.at, isHere: true, name: say("stages.try"), width });
     },
-    folds: () => [["Table of this place", () => costTable(position)]],
+    folds: () => [["Table of this position", () => costTable(position)]],
   }));
   const backs = path.map((step, at) => ({
     stage: "back",

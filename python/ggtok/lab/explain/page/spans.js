@@ -1,5 +1,5 @@
 /* A text as a row of characters, and below it tokens as long as what they stand for: what Unigram, PLaMo-2, WordPiece,
- * RWKV and the test kind are drawn with. A token has a row of its own or stands with those beside it; its note is in free
+ * RWKV and the test kind are drawn with. Tokens share a row if they fit, otherwise each has a row; its note is in free
  * space: nothing is written over anything else. */
 
 const NARROW = [19, 26]; // the least width of a character, where there is little room and where there is more

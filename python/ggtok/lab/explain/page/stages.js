@@ -99,7 +99,7 @@ function ranges(first, counts) {
 
 const symbolTokens = (symbol) => (symbol.token != null ? 1 : symbol.bytes.filter((byte) => byte.token != null).length);
 
-const MOST_TOLD = 12; // symbols that are left and that a caption tells about
+const MOST_TOLD = 12; // how many of the symbols that are left a caption names
 
 /** What became of a symbol that is left. */
 function symbolOutcome({ token, bytes }, text) {
@@ -238,9 +238,8 @@ function beforeAndAfter(before, after) {
 }
 
 const CUT_ON = {
-  code_points: "code points",
-  collapsed: "text in which each character beyond ASCII stands for its category",
-  code: "code points, by llama.cpp's own code",
+  collapsed: ", on text in which each character beyond ASCII stands for its category",
+  code: ", before which llama.cpp cuts the text in code",
 };
 
 /** Pieces side by side, as the pattern has cut them. */
@@ -276,7 +275,7 @@ function splitUnit(steps, text, first) {
       ];
       return [
         [
-          `Pattern of the family ${steps.family}, on ${CUT_ON[pass.applied_to]}`,
+          `Splitting pattern: ${steps.family}${CUT_ON[pass.applied_to] ?? ""}`,
           () => el("ol", { class: "pattern" }, pass.alternatives.map((one) => el("li", {}, el("code", {}, one)))),
         ],
         ["Pieces", () => table("Pieces", names, pass.cuts, cellsOf)],

@@ -9,7 +9,7 @@ use super::{Machine, Scopes};
 
 impl<'p> Machine<'p> {
     pub(super) fn call_block(&mut self, number: usize, callee: NameId, arguments: &'p [Expression]) -> Outcome<Value> {
-        let Some(caller) = self.program.macros[number].name else { return failed("there is no caller") };
+        let Some(caller) = self.program.macros[number].name else { return failed("no macro uses caller()") };
         let callee = self.variable(callee);
         let Value::Function(function) = callee else {
             return failed(format!("cannot call {}", callee.type_name()));
@@ -150,7 +150,7 @@ impl<'p> Machine<'p> {
         values.append(&mut self.evaluate_all(arguments.as_deref().unwrap_or_default())?);
         let known = &self.program.names[*name as usize];
         let Some(native) = known.test else {
-            return failed(format!("there is no test '{}'", String::from_utf8_lossy(&known.text)));
+            return failed(format!("unknown test '{}'", String::from_utf8_lossy(&known.text)));
         };
         if self.run.notes {
             operand.note(if known.text == b"string" { mark::USED | mark::IS_STRING } else { mark::USED });

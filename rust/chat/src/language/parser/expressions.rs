@@ -7,7 +7,7 @@ use super::super::value;
 use super::{MOST_OPERATORS, Parser};
 use crate::error::Error;
 
-/// The levels of operators that bind ever closer; `not` has one of its own between them.
+/// The levels of operators that bind ever closer; `not` has a separate level between them.
 const OR: usize = 0;
 const NOT: usize = 2;
 const TIGHTEST: usize = 5;

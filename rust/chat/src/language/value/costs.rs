@@ -5,7 +5,7 @@ use super::Run;
 use super::{Array, Str, Value, check_depth, mark};
 use crate::text::Text;
 
-/// Pays for a string of so many bytes and runs.
+/// Pays for a string of `len` bytes and `num_runs` runs.
 pub(crate) fn charge_string(run: &mut Run<'_>, len: usize, num_runs: usize) -> Outcome<()> {
     run.charge_string(Str::cost(len, num_runs))
 }

@@ -52,7 +52,7 @@ impl Entries {
         self.find(|| HASHES.with(|hashes| hashes.hash_one(key)), is_key).map(|at| &self.pairs[at].1)
     }
 
-    /// Where a key is that can be one. One that is not a number is never found.
+    /// Where a key is, if the value can be one. NaN is never found.
     fn place(&self, key: &Value) -> Option<usize> {
         match key {
             Value::Float(float) if float.value.is_nan() => None,
@@ -70,7 +70,7 @@ impl Entries {
         }
     }
 
-    /// Sets the value of a key. One that is there keeps its place. An error if the key cannot be one.
+    /// Sets the value of a key. An existing key keeps its position. An error if the value cannot be a key.
     pub(crate) fn set(&mut self, key: Value, value: Value) -> Outcome<()> {
         check_key(&key)?;
         match self.place(&key) {

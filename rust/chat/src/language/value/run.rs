@@ -45,7 +45,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Pays for a string, as [`Str::cost`](super::Str::cost) tells its bytes.
+    /// Pays for a string, whose bytes [`Str::cost`](super::Str::cost) computes.
     pub(crate) fn charge_string(&mut self, cost: usize) -> Outcome<()> {
         let held = held() + self.written + self.begun;
         self.budget.string(cost, held).map_err(|error| Box::new(Failure::At(error)))?;

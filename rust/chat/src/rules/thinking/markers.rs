@@ -32,7 +32,7 @@ pub(super) struct Between {
     pub(super) after: Range<usize>,
 }
 
-/// The first marker that is followed by this text and another marker, with nothing but white space in between.
+/// The first marker that is followed by this text and another marker, with only white space in between.
 pub(super) fn between(text: &[u8], inner: &[u8], budget: &mut Budget) -> Result<Option<Between>, Error> {
     for at in memchr::memchr2_iter(b'<', b'[', text) {
         let end = marker(text, at);

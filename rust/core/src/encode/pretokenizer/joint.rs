@@ -7,7 +7,7 @@
 //! Text that the table cannot handle is split slowly, pattern by pattern. There are two cases: more than 64 characters
 //! would have to be held before a piece is settled, as in an indentation of 70 spaces; or the text needs more entries
 //! than it may learn. The slow way starts at a character from which the text splits as if it started there, and
-//! ends with a piece of the first pattern, where the same holds again.
+//! ends with a piece of the first pattern, which is such a character again.
 //!
 //! Complexity: linear in the text, each byte once in the fast way and at most once in the slow one.
 
@@ -108,7 +108,7 @@ impl Joint {
     }
 }
 
-/// Takes the characters of a block up to the first one without a known entry. Returns whether there is no such
+/// Takes the characters of a block up to the first one without a known entry. Returns whether the block has no such
 /// character.
 #[inline(always)]
 fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, piece: &mut impl FnMut(usize, usize)) -> bool {

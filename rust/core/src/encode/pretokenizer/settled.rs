@@ -152,7 +152,7 @@ struct Undecided<'a> {
     text: &'a [u8],
     /// Where it starts, or a later place where every pattern has an attempt.
     start: usize,
-    /// How far it is known not to end.
+    /// It does not end before here.
     end: usize,
     /// The last boundary with no whitespace before it.
     cut: usize,

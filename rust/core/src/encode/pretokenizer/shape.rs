@@ -45,7 +45,7 @@ pub(crate) enum Digits {
     RunsThenThrees,
 }
 
-/// Which characters make words, and which are isolated: cut out in runs of their own.
+/// Which characters make words, and which are isolated: cut out in separate runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WordChars {
     /// Letters. Whatever is not a letter, a number or whitespace counts as "other".

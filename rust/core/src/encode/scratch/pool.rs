@@ -117,7 +117,7 @@ impl ScratchPool {
     /// The next free slot from the one that this thread used last.
     #[cold]
     fn another_slot(&self) -> MutexGuard<'_, Option<Box<Space>>> {
-        // While nobody looks at all slots, those that are locked are in use.
+        // While no thread goes through all slots, a locked slot is in use.
         let _shares = self.shares();
         let blocks = successors(Some(&self.first), |block| Some(block.next.get_or_init(Box::default)));
         let slots = blocks.flat_map(|block| &block.slots).enumerate().skip(LATEST.get());

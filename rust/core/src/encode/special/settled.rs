@@ -5,8 +5,8 @@
 //! either, so if the vocabulary has such tokens, neither side may be whitespace. An occurrence that the text so far
 //! does not complete counts as crossing every place after its start.
 //!
-//! An occurrence is no longer than the longest special text, so only the end of the text is searched, twice as much each
-//! time until there is such a place.
+//! The longest special text bounds the length of an occurrence, so only the end of the text is searched, twice as much
+//! each time until there is such a place.
 //!
 //! Complexity: O(n) for n bytes from the last such place to the end. With long special texts, which are not walked to
 //! their ends, a place within the longest one's length of the end counts as incomplete.

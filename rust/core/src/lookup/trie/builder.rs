@@ -10,7 +10,7 @@
 //! Trying eight blocks instead of one saved 0.3 % of space. Trying bases one by one was a fifth slower, and giving up
 //! after a few tries took up to four times the space.
 //!
-//! Source: the order of construction is that of minimal automata from sorted words (Daciuk et al., 2000).
+//! Source: the order of construction is as for minimal automata from sorted words (Daciuk et al., 2000).
 //! Complexity: O(n log n) to sort n keys, then linear in the number of nodes. For a quarter of a million keys with
 //! 780,000 nodes, sorting takes two fifths of the time and placement half.
 

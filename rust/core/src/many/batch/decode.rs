@@ -97,8 +97,8 @@ impl SharedRuns {
 impl Tokenizer {
     /// Decodes every row as [`Tokenizer::decode`] does, on at most `threads` threads.
     ///
-    /// `take` is called on this thread with what returns the texts of the next rows, until it returns `None`, because
-    /// more must be decoded first. Together the calls get all texts in order.
+    /// `take` is called on this thread with a closure that returns the texts of the next rows, and `None` when more
+    /// must be decoded first. Together the calls get all texts in order.
     ///
     /// # Errors
     /// - [`DecodeBatchError::Row`] for the first row with an unknown id.

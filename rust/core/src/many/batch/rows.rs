@@ -145,7 +145,7 @@ pub struct Padding {
     pub value: TokenId,
     /// Which side.
     pub side: Side,
-    /// The length of every row, at least that of the longest row; `None` for that of the longest.
+    /// The length of every row, at least the longest row's; `None` for the longest row's.
     pub length: Option<usize>,
     /// The length is rounded up to a multiple of this; 0 means 1.
     pub multiple_of: usize,

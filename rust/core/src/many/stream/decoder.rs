@@ -208,7 +208,7 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         ids.iter().try_for_each(|&id| self.tokenizer.borrow().check_id(id))
     }
 
-    /// Ends the prompt. An EOS at its end is not the end of the text, so it is no longer removed.
+    /// Ends the prompt. An EOS at its end is not the end of the text, so from here on it is kept.
     #[cold]
     fn begin(&mut self) {
         self.has_begun = true;

@@ -95,7 +95,7 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
     /// An encoder at the start of a text.
     ///
     /// # Errors
-    /// [`EncodeError`]: there is no vocabulary, or a token that must be added is missing.
+    /// [`EncodeError`]: the file has no vocabulary, or a token that must be added is missing.
     pub fn new(tokenizer: T, options: EncodeOptions) -> Result<Self, EncodeError> {
         let (bos, eos) = tokenizer.borrow().added_if(options.add_special)?;
         let EncodeOptions { parse_special, .. } = options;

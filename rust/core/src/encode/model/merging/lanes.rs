@@ -137,7 +137,7 @@ impl Lanes {
         }
     }
 
-    /// Ends the word. Returns whether there is no room for another one.
+    /// Ends the word. Returns whether the lanes are full.
     #[inline(always)]
     pub(crate) fn end(&mut self) -> bool {
         self.len += 1;

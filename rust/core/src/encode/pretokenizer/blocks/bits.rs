@@ -10,7 +10,7 @@ use crate::text::scan::{BLOCK, gather, places};
 use crate::text::unicode::rows::{self, Row};
 use crate::text::unicode::{self, utf8};
 
-/// The bytes after those of `mask`. Nothing comes before the first.
+/// The bytes after those of `mask`. The lowest bit is 0: the first byte follows none.
 #[inline(always)]
 pub(super) fn after(mask: u64) -> u64 {
     mask << 1
