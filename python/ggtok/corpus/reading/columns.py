@@ -70,7 +70,7 @@ def damaged(source: Input, error: Exception, row: int | None = None) -> CorpusEr
     """The error for a file that its format's reader does not take."""
     # A damaged length asks for absurdly much memory.
     hint = ", or memory ran out" if isinstance(error, MemoryError) else ""
-    return CorpusError(f"it is not sound {source.format.capitalize()}{hint}: {error}", source=source.name, row=row)
+    return CorpusError(f"it is not valid {source.format.capitalize()}{hint}: {error}", source=source.name, row=row)
 
 
 class _Held:
