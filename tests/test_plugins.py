@@ -300,7 +300,7 @@ BROKEN = {
 @pytest.mark.parametrize("code", BROKEN)
 def test_a_store_that_does_not_load(home: Home, site: Site, code: str) -> None:
     site.add("acme_broken", code, "acme = acme_broken")
-    with pytest.warns(TokenizerWarning) as caught, pytest.raises(ModelNotFoundError, match="no file 'acme:x'"):
+    with pytest.warns(TokenizerWarning) as caught, pytest.raises(ModelNotFoundError, match="no such file 'acme:x'"):
         ggtok.find("acme:x")
     (warning,) = caught
     assert f"the store 'acme' of the distribution acme-models is broken: {BROKEN[code]}"[:60] in str(warning.message)

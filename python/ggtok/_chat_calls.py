@@ -1,4 +1,4 @@
-"""The calls of a tokenizer that are about conversations, each of which is one function of the part `chat`."""
+"""The calls of a tokenizer for conversations. Each calls one function of the part `chat`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ChatTokenizer(BaseTokenizer):
             ChatRequestError: llama-server would not take the messages or what comes with them; `field` says which.
             ChatTypeError: A value is of a type that JSON does not have.
             DependencyError: `raw` needs jinja2.
-            GgtokError: An argument is not one of the words that it may be, or a function has no sound docstring.
+            GgtokError: An argument is not one of its allowed words, or a function has no usable docstring.
 
         Warns (`TokenizerWarning`) of a message, a field, tools or a variable that the template never reads, and of a
         field that llama-server drops.

@@ -1,4 +1,4 @@
-"""The tokenizer class: all calls, each of which is one of a module below."""
+"""The tokenizer class: all calls, each of which calls one function of a module below."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class Tokenizer(ChatTokenizer):
 
         Raises:
             VocabularyError: A token exists already, is given twice, or has no text; a special token is not in the
-                vocabulary; or the result is not a sound vocabulary.
+                vocabulary; or the result is not a valid vocabulary.
             TokenIndexError: The id of a special token is out of range.
             GgtokError: A name or key is unknown, is given twice, or its value does not fit; or `target` needs
                 `overwrite`.

@@ -67,7 +67,7 @@ class GGUFError(GgtokError):
 
 
 class VocabularyError(GgtokError):
-    """A file is sound but its vocabulary is not, or a text needs a special token that the vocabulary does not have."""
+    """A file is valid GGUF but its vocabulary is not, or a text needs a special token that the vocabulary lacks."""
 
 
 class UnsupportedError(GgtokError):

@@ -56,7 +56,7 @@ class OutlinesTokenizer:
 
     @cached_property
     def vocabulary(self) -> dict[str, int]:
-        """The ids by the texts of the tokens. Of those that end generation only EOS is there."""
+        """The ids by the texts of the tokens. Of the tokens that end generation, it has only EOS."""
         left_out = {*end_ids(self._tok)} - {self.eos_token_id}
         return {token.text: token.id for token in self._tok.vocab if token.id not in left_out}
 

@@ -30,7 +30,7 @@ ASSISTANT = ("assistant", "model", "ai")
 
 
 class State(NamedTuple):
-    """A conversation as far as it has grown."""
+    """A conversation so far."""
 
     messages: tuple[Any, ...] = ()
     sampled: tuple[Sampled, ...] = ()

@@ -33,7 +33,7 @@ def copied(value: Any) -> Any:
 
 
 def _opened(value: Any) -> Any:
-    """A copy of a container, with what is in it as it is. The rest stays."""
+    """A shallow copy of a container. Anything else is returned unchanged."""
     if isinstance(value, Mapping):
         return dict(value.items())
     if isinstance(value, (list, tuple)):

@@ -27,7 +27,7 @@ class Source(NamedTuple):
 
 @lru_cache(maxsize=64)
 def compiled(source: Source) -> ChatTemplate:
-    """A template ready for use. Raises `ChatTemplateError` if it is not sound."""
+    """A template ready for use. Raises `ChatTemplateError` if it has a syntax error."""
     return ChatTemplate(source.text, source.name)
 
 

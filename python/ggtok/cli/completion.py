@@ -58,7 +58,7 @@ class ModelName(GgufFile):
 
 
 class Bash(BashComplete):
-    """bash, for which a colon ends a word: `ollama:llama` are three, of which it replaces the last."""
+    """bash, for which a colon ends a word: it sees `ollama:llama` as three words, and replaces the last."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """The words before the cursor's and that word, each with the colons in it."""

@@ -23,7 +23,7 @@ from .output import printable
 from .view import MARKS, MIN_WIDTH, Row, assembled, bar, palette, units
 
 MOST_LINES = 6
-"""Lines of each side that are shown, unless all are asked for."""
+"""Lines of each side that are shown, unless all are requested."""
 
 NAME = 16
 """The most columns of a name before a line; in narrow windows it is a quarter of them."""
@@ -75,7 +75,7 @@ class Lines:
         self._filled = 0
 
     def made(self, start: int) -> Iterator[tuple[Pair[Row], int]]:
-        """Lines from a place where both sides cut, each with where the text goes on, in bytes."""
+        """Lines from a position where both sides cut, each with where the text continues, in bytes."""
         for cell in cells(start, self.sides, len(self.text)):
             shown = units(self.text[cell.start : cell.end], self.encoding)
             room = sum(unit.width for unit in shown)

@@ -23,7 +23,7 @@ NARROW = 60
 
 
 class Bar:
-    """How far some work is. Calling it says that so many more bytes are done.
+    """How far some work is. Calling it reports how many more bytes are done.
 
     Between the calls, nothing else may write to the terminal.
     """
@@ -39,7 +39,7 @@ class Bar:
         self._shown: Progress | None = None
 
     def __call__(self, num_bytes: int) -> None:
-        """So many more bytes are done."""
+        """Reports that `num_bytes` more bytes are done."""
         self.done += num_bytes
         if (now := time.monotonic()) < self._due:
             return
@@ -50,7 +50,7 @@ class Bar:
             self._shown.update(self._shown.task_ids[-1], completed=self.done, numbers=self.numbers(), refresh=True)
 
     def phase(self, label: str, done: int, total: int | None, is_in_bytes: bool = False) -> None:
-        """A phase has come so far: another one than before if it has another label."""
+        """Reports how far a phase is. Another label starts another phase."""
         if label != self.label:
             self.close()
             self.label, self.total, self.done, self.first = label, total, done, done

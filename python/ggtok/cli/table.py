@@ -37,7 +37,7 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def print_listed(name: str, lines: Iterable[str]) -> None:
-    """A name, and below it lines that belong to it."""
+    """A name, and its lines below it."""
     _print_beside("", printable(name), _window(), text_style="title")
     for line in lines:
         _print_beside(GAP, printable(line), _window())

@@ -38,7 +38,7 @@ class BadRow:
     """Counted from 1."""
     reason: str
     data: bytes = b""
-    """The row itself as far as it is text, at most `MOST_DATA` bytes of it."""
+    """The text of the row, at most `MOST_DATA` bytes of it."""
 
     MOST_DATA = 1 << 16
 

@@ -145,7 +145,7 @@ def _listed(row: Any, name: str, expected: str) -> Any:
 
 
 def _json(row: Any) -> bytes:
-    """A row as JSON, as far as a bad row is kept."""
+    """A row as JSON, cut to the length that is kept of a bad row."""
     if isinstance(row, bytes):
         return row[: BadRow.MOST_DATA]
     text = row if isinstance(row, str) else json.dumps(row, ensure_ascii=False, default=repr)

@@ -52,7 +52,7 @@ class Shard:
     dropped: int = 0
     """Documents longer than the greatest length."""
     found: dict[str, tuple[int, str, str]] = field(default_factory=dict)
-    """What models do not see of conversations, by its code: how many, and what is said of the first."""
+    """What models do not see of conversations, by code: how many, and the message about the first."""
     lengths: dict[int, int] = field(default_factory=dict)
     """Documents by length: under key k those with k significant bits, that is from 2**(k-1) to 2**k - 1 tokens."""
     sources: dict[int, tuple[int, int, int]] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class InputEntry:
 
 @dataclass(slots=True)
 class Manifest:
-    """A corpus: what it is made from, by which settings, and its shards. The fields are those of the file."""
+    """A corpus: its inputs, its settings and its shards. The fields are those of the file."""
 
     manifest: int
     """`VERSION`."""

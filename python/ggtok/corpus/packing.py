@@ -66,7 +66,7 @@ class Packer:
         self._num_tokens = 0
 
     def push(self, table: pa.Table) -> list[pa.Table]:
-        """Adds documents, of which the columns `input_ids` and, if it is there, `assistant_mask` are packed.
+        """Adds documents. Their columns `input_ids` and, if present, `assistant_mask` are packed.
 
         Returns tables with these columns and `cu_seqlens`, once a window is complete.
 

@@ -250,7 +250,7 @@ def _begun(job: Job, surveys: list[Survey | None]) -> Manifest:
 
 
 def _present(folder: Path, shards: list[Shard]) -> list[Shard]:
-    """The shards whose files are there in their full size; the others are made again."""
+    """The shards whose files exist in their full size; the others are made again."""
 
     def is_there(name: str, size: int) -> bool:
         path = folder / name

@@ -89,7 +89,7 @@ def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
 
 
 def _write(job: Job, blocks: Iterator[tuple[int, Block]], shard: Shard, files: ShardFiles, watch: Watch) -> None:
-    """Writes the documents of a shard in their final order, and adds up what they are."""
+    """Writes the documents of a shard in their final order, and adds up their figures."""
     settings, rejected = job.settings, None
     writer = writer_of(settings.writing.format)(files, settings.writing)
     stages = Stages(settings, shard.name, writer.write)

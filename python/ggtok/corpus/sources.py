@@ -34,7 +34,7 @@ class Kind(NamedTuple):
     endings: tuple[str, ...] = ()
     """What files are called."""
     is_table: bool = False
-    """Whether a file has columns and is read at any place, so that it is neither compressed as a whole nor a pipe."""
+    """Whether a file has columns and is read at any offset: it cannot be a pipe or compressed as a whole."""
     has_lines: bool = False
     """Whether a row is a line, so that a file can be cut after any of them."""
 

@@ -205,7 +205,7 @@ def _eos_to_append(tokenizer: BaseTokenizer, encoding: Encoding) -> int | None:
 
 
 def _column(table: pa.Table, encoding: Encoding) -> pa.ChunkedArray:
-    """The column of the documents. Raises `CorpusError` unless there is exactly one of this name, of a sound type."""
+    """The column of the documents. Raises `CorpusError` unless exactly one has this name, and its type is right."""
     field = encoding.field
     check_column(field, table.column_names)
     column = table.column(field)

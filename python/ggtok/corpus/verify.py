@@ -160,7 +160,7 @@ def _check_documents(
         f"{inputs[number].name} {reason}: its documents are not compared" for number, reason in gone.items()
     ]
     streams: dict[str, Documents] = {}
-    """The stream of the shard before, which goes on where that ended."""
+    """The stream of the previous shard, which continues where that ended."""
     for shard in manifest.shards:
         if any(piece.input in gone for piece in shard.ranges):
             continue

@@ -82,7 +82,7 @@ def repair_of(findings: Iterable[Finding]) -> Edits:
 
 
 def _what_stops(metadata: Metadata, error: GgtokError) -> Finding:
-    """The finding about an error with which a tokenizer does not open."""
+    """The finding about an error that keeps a tokenizer from opening."""
     try:
         file = entries(metadata, Edits(), every_key=True)
     except GgtokError as damage:
@@ -122,7 +122,7 @@ def _value(value: Typed | Packed) -> Any:
 
 
 def _retyped(key: str, value: Any, kind: Type | None) -> dict[str, Any] | None:
-    """The repair of a value that can be said in the type that is expected. A negative id is none."""
+    """The repair of a value that the expected type can hold. A negative id has no repair."""
     to_type = PYTHON_TYPES.get(kind or ARRAYS.get(key, Type.ARRAY))
     values = value if isinstance(value, list) else [value]
     if to_type is None or isinstance(value, list) != (key in ARRAYS):

@@ -87,7 +87,7 @@ class Diff:
     merges_removed: list[str]
     merges_moved: list[MovedMerge]
     merges_differ: bool
-    """Whether the lists of merges differ at all: also by a rule that is there twice."""
+    """Whether the lists of merges differ in any way, even by a rule that occurs twice."""
     charsmap: bool
     """Whether the character maps (Unigram) differ."""
     num_shared: int

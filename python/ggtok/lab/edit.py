@@ -41,7 +41,7 @@ class Change(NamedTuple):
     old: object
     """`None` if there was no such key."""
     new: object
-    """`None` if there is none any more."""
+    """`None` if the key is removed."""
 
 
 def edit(
@@ -178,7 +178,7 @@ class Edited:
         advance = progress or (lambda _: None)
         try:
             with ExitStack() as stack:
-                # The first part is renamed last: the others are there when it appears.
+                # The first part is renamed last: when it appears, the others exist.
                 new = [stack.enter_context(replacing(path)) for path in places]
                 for path, file in zip(self.parts[1:], new[1:], strict=True):
                     with open(path, "rb") as part:

@@ -41,7 +41,7 @@ class ReleaseChange:
     first_new: str
     """The oldest release that was measured and answers as today: `"b9713"`."""
     pull_requests: tuple[int, ...] = field(repr=False)
-    """What made it, by numbers in llama.cpp's repository, as far as they are known."""
+    """The pull requests that made it, by number in llama.cpp's repository, if known."""
     example: str = field(repr=False)
     """A call with the answers before and after, as a clause."""
 

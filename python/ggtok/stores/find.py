@@ -181,7 +181,7 @@ def unknown(name: str, bare: str, looked: Sequence[Store]) -> ModelNotFoundError
 
 
 def nearest(bare: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The known names that a name was probably meant to be: those that contain it, and those written similarly."""
+    """The known names that were probably meant: those that contain a name, and those spelled similarly."""
     from difflib import get_close_matches
 
     bare = bare[:MAX_COMPARED].lower()

@@ -56,7 +56,7 @@ class Model(NamedTuple):
 
 
 def model_at(name: str, path: Path) -> Model:
-    """The model of a file, if that is there and is not a companion of models."""
+    """The model in a file, if the file exists and is not a companion of models."""
     if kind := companion(path.name):
         return Model(name, "", f"it is {kind}")
     if os.path.isfile(path):
@@ -177,7 +177,7 @@ def is_model(path: str) -> bool:
 
 
 def first_part(path: str) -> str:
-    """The file with the metadata: the first part of a split file, if that is there, or the file itself."""
+    """The file with the metadata: the first part of a split file, if it exists, or the file itself."""
     split = SPLIT.fullmatch(path)
     if split is None or int(split["part"]) == 1:
         return path

@@ -1,4 +1,4 @@
-"""A tokenizer by the name of its model: the file is found, and a file without a tokenizer is called what it is."""
+"""Opens a tokenizer by the name of its model. For a file without a tokenizer, the error says what the file is."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _on_hub(
     offline: bool | None,
     error: ModelNotFoundError,
 ) -> Opened:
-    """A model of the Hub that is not on this machine: read from the network if that was asked for."""
+    """A model of the Hub that is not on this machine: read from the network if requested."""
     from . import hub, web
 
     if offline is not False:

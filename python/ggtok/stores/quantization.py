@@ -38,13 +38,13 @@ def named(files: list[str], rest: str, tag: str) -> str | None:
 
 
 def model(name: str, files: Mapping[str, Path], rest: str, tag: str) -> Model | None:
-    """The same as a model, of files of which each path in the repository has its place."""
+    """The same as a model, of files by their path in the repository."""
     file = named([*files], rest, tag)
     return None if file is None else model_at(name, files[file])
 
 
 def models(repository: str, files: Mapping[str, Path]) -> Iterator[Model]:
-    """The models among such files, each with the shortest name that leads to it."""
+    """The models among these files, each with the shortest name that finds it."""
     for file, name in names(repository, [*files]).items():
         yield model_at(name, files[file])
 

@@ -1,4 +1,4 @@
-"""The beginning of a file at a URL, read as far as its metadata goes: of a 40 GB file, some megabytes.
+"""The beginning of a file at a URL, up to the end of its metadata: some megabytes of a 40 GB file.
 
 Each request asks for a range, twice as long as what is there. A server that ignores ranges sends the whole file: then
 its answer is read as far as needed, and closed. After a cut, the next request continues where the last one ended.
@@ -40,7 +40,7 @@ RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(?:(\d{1,18})|\*)")
 
 
 class Answer(NamedTuple):
-    """An open answer of a server, and how many more bytes of it there should be; `None` if it did not say."""
+    """An open answer of a server, and how many more bytes of it should come; `None` if it did not say."""
 
     response: urllib3.BaseHTTPResponse
     end: int | None

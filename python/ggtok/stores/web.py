@@ -43,7 +43,7 @@ MAX_SECONDS = 600.0
 
 MAX_REDIRECTS = 10
 MAX_LINES = 32
-"""How many connections may be open before those that are not used any more are closed."""
+"""How many connections may be open before unused ones are closed."""
 
 MAX_JSON = 1 << 24
 """No list of files is larger."""
@@ -51,7 +51,7 @@ MAX_JSON = 1 << 24
 READ_AT_ONCE = 1 << 16
 
 LINK = re.compile(r"<([^<>]*)>([^<>]*)")
-"""An address in the header `Link`, and what is said about it."""
+"""An address in the header `Link`, and its parameters."""
 
 NEXT = re.compile(r'\brel="?next\b')
 
@@ -106,7 +106,7 @@ def is_private(host: str) -> bool:
 
 
 class BrokenError(Exception):
-    """A request failed in a way that may pass. `is_unreachable`: there was no connection at all."""
+    """A request failed in a way that may pass. `is_unreachable`: it never connected."""
 
     def __init__(self, problem: str, status: int | None = None, *, is_unreachable: bool = False) -> None:
         self.status, self.is_unreachable = status, is_unreachable

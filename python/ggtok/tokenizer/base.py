@@ -64,7 +64,7 @@ class BaseTokenizer(Core):
     __slots__ = ("__weakref__", "_findings", "_metadata", "_source", "vocab")
 
     _findings: tuple[Finding, ...]
-    """What was known about the file when it was opened, and is not in it."""
+    """What was known about the file when it was opened, beyond its contents."""
     _metadata: Metadata
     _source: str | None
     """The path of the file that it was made from, if there is one: no call replaces that unasked."""

@@ -54,7 +54,7 @@ class Batch:
     _rows: FlatBatch
     _pad_id: int | None
     _flat: Any
-    """The ids of all texts as rows are shown, once a row was asked for."""
+    """The ids of all texts, in the form that rows have; made when a row is first requested."""
     _offsets: memoryview
 
     def __init__(self, rows: FlatBatch, pad_id: int | None = None) -> None:

@@ -54,7 +54,7 @@ def warn(vocab: Vocab, metadata: Metadata) -> None:
 
 
 class Origin(NamedTuple):
-    """A well-known vocabulary: the pre-tokenizer that belongs to it, and tokens with ids that tell it from others."""
+    """A well-known vocabulary: its pre-tokenizer, and tokens with ids that identify it."""
 
     pre: str
     name: str

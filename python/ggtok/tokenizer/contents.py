@@ -28,7 +28,7 @@ SIGNATURES = (
     (rb".{4}.\0{3}(blk\.|output|token_embd)", "an importance matrix, which has no tokenizer: give the model itself"),
     (rb"\0{16}", "zeros: it was not downloaded completely"),
 )
-"""How files begin that are not GGUF, the most specific first, and what to do with them."""
+"""How other kinds of files begin, the most specific first, and what to do with them."""
 
 KINDS = {
     "adapter": "an adapter (LoRA)",

@@ -1,4 +1,4 @@
-"""Files read and written as a whole: a written one is complete under its name, or not there at all.
+"""Files read and written as a whole: a written file appears under its name complete, or not at all.
 
 1. Bytes go to a *part*: a new file in the same folder, with a random name and a lock that lasts as long as its writer.
 2. Once they are on the disk, the part is renamed. Until then, errors and Ctrl-C delete it.

@@ -54,7 +54,7 @@ def read_metadata(source: Source, overrides: Mapping[str, Scalar] | None = None,
     """Reads a path, the bytes of a file, or a readable binary file from its current position.
 
     With `flawed`, keys may be empty or occur several times.
-    Raises `GGUFError` if it is not sound GGUF, `OSError` if it cannot be read, and `TypeError` for an argument of
+    Raises `GGUFError` if it is not valid GGUF, `OSError` if it cannot be read, and `TypeError` for an argument of
     another type.
     """
     checked = {} if overrides is None else _checked_overrides(overrides)

@@ -25,7 +25,7 @@ class ShardWriter:
     """Whether documents are listed by their ids, which `id_field` names. Its tables have the columns `ROW` and `SOURCE`
     too."""
     has_empty: ClassVar[bool] = True
-    """Whether documents without tokens are there."""
+    """Whether documents without tokens are written."""
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
         raise NotImplementedError

@@ -11,7 +11,7 @@ Json: TypeAlias = Mapping[str, Any]
 
 
 class Architecture(NamedTuple):
-    """What the converter knows of a model besides its tokenizer."""
+    """What the converter knows about a model besides its tokenizer."""
 
     name: str | None
     config: Json

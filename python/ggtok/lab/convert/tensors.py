@@ -43,7 +43,7 @@ class Tensors(NamedTuple):
 
     @classmethod
     def of(cls, file: BinaryIO, metadata: Metadata) -> Tensors:
-        """Reads the list of tensors. Raises `GGUFError` if it is not sound or its data is missing."""
+        """Reads the list of tensors. Raises `GGUFError` if it is damaged or its data is missing."""
         end = os.fstat(file.fileno()).st_size
         file.seek(metadata.size)
         order = ">" if metadata.big_endian else "<"

@@ -1,4 +1,4 @@
-"""Where a rewritten text comes from: for places in it, the bytes of the text that became them."""
+"""Where a rewritten text comes from: for positions in it, the bytes of the text that became them."""
 
 from __future__ import annotations
 

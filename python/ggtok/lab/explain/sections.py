@@ -1,4 +1,4 @@
-"""A trace as a list of sections, in the order of the steps: the one thing that all views show."""
+"""A trace as a list of sections, in the order of the steps, which all views show."""
 
 from __future__ import annotations
 

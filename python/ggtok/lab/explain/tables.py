@@ -87,7 +87,7 @@ def won(taken: bool) -> Mark:
 
 
 def walked(found: int | None, matched: bool) -> Mark:
-    """The mark of a step of a walk: whether it found something, and whether it goes on."""
+    """The mark of a step of a walk: whether it found something, and whether it continues."""
     return "won" if found is not None else "" if matched else "lost"
 
 

@@ -17,7 +17,7 @@ OUTCOMES: dict[str, tuple[str, Mark]] = {
 
 
 def explain_trie(words: Iterable[Text], queries: Iterable[Text] = ()) -> tuple[DoubleArrayTrace, str]:
-    """The double array of words, with the queries looked up in it; and the same as JSON.
+    """The double array of words, with the queries looked up in it, and its JSON.
 
     Raises:
         GgtokError: A word is empty, or there are too many of them.

@@ -40,7 +40,7 @@ PROBE_KEY, PROBE_ID = "tokenizer.ggml.bos_token_id", 5
 
 
 class Params(ctypes.Structure):
-    """`llama_model_params` as words, of which two are set."""
+    """`llama_model_params` as words; two of them are set."""
 
     _fields_ = [("words", ctypes.c_uint64 * NUM_WORDS)]
 

@@ -149,7 +149,7 @@ class Watchdog:
         self._thread.start()
 
     def postpone(self) -> None:
-        """An answer has come."""
+        """An answer has arrived."""
         self._end = time.monotonic() + self._seconds
 
     def end(self) -> None:

@@ -33,7 +33,7 @@ MOST_KEPT = 1000
 
 
 class Comparing:
-    """Both processes with one vocabulary open, and what has come of it."""
+    """Both processes with one vocabulary open, and the results."""
 
     def __init__(self, reference: Child, ours: Child, *, shrink_seconds: float) -> None:
         self.reference, self.ours = reference, ours
@@ -101,7 +101,7 @@ class Comparing:
         self.num_differences = self.num_known = 0
 
     def compare_specials(self) -> None:
-        """The special ids and flags that this release of llama.cpp knows, and no ids at all."""
+        """Compares the special ids and flags that this release of llama.cpp knows, and the empty list of ids."""
         ((_, names),) = self.reference.ask([("getters",)])
         self.compare([("specials", names), ("decode", [], False, False)])
 

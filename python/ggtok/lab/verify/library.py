@@ -21,7 +21,7 @@ PACKAGES = {
 
 @dataclass(frozen=True)
 class Library:
-    """Which llama.cpp ggtok was compared with, as far as that can be known."""
+    """Which llama.cpp ggtok was compared with: what is known about it."""
 
     path: str
     """The file of the shared library."""

@@ -40,7 +40,7 @@ def shrink_text(text: bytes, fails: Callable[[bytes], bool]) -> bytes:
 
 
 def _simplify(text: bytes, fails: Callable[[bytes], bool]) -> bytes:
-    """Replaces each character by the first plain one with which the text still fails."""
+    """Replaces each character with the first plain one that keeps the text failing."""
     characters = _split(text)
     for at, character in enumerate(characters):
         for plain in (b"a", b" ", b"1", b"A", b"."):

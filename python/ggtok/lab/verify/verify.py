@@ -35,9 +35,9 @@ SECONDS = 10.0
 ROUND = 48
 """Made-up texts between two looks at the clock."""
 PART = 1 << 20
-"""Bytes of a file that are compared as one text. A part ends after a line, if there is one in it."""
+"""Bytes of a file that are compared as one text. A part ends after a line, if it contains a whole one."""
 BATCH = 256
-"""The most texts that are asked about at once."""
+"""The most texts in one query."""
 TIMEOUT = 60.0
 """Seconds for one answer."""
 MOST_SHOWN = 10
@@ -198,7 +198,7 @@ def _file_of(tokenizer: BaseTokenizer) -> tuple[str | None, Overrides]:
 def _named(
     texts: Iterable[Text] | None, files: Iterable[os.PathLike[str]], tell: Progress
 ) -> Iterator[tuple[str, bytes]]:
-    """Every text with what it is."""
+    """Every text with its kind."""
     for text in texts or ():
         yield "texts", text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(memoryview(text))
     for path in files:
@@ -226,7 +226,7 @@ def _parts(path: os.PathLike[str]) -> Iterator[bytes]:
 
 
 def _batches(texts: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, list[bytes]]]:
-    """Texts of one kind in a row, as many as are asked about at once."""
+    """Consecutive texts of one kind, as many as one query has."""
     kind, batch, size = "", list[bytes](), 0
     for next_kind, text in texts:
         if batch and (next_kind != kind or len(batch) == BATCH or size + len(text) > PART):
