@@ -85,7 +85,7 @@ class Reason:
     # a lower cost), `longer_match` (a longer token was taken), `unknown_word`.
     kind: str
     message: str  # The reason in a sentence.
-    at: int | None  # The place in the text that it is about, if any.
+    at: int | None  # The position in the text that it is about, if any.
     token: int | None  # The token that it is about, if any.
 
 
@@ -321,9 +321,9 @@ class Unigram:
     normalized: Text  # The normalized text. All positions below refer to it.
     origins: tuple[Origin, ...]  # The origins of the normalized text in the fragment.
     unknown_score: float  # The score of an unknown character.
-    # The places at which a character starts, each with the tokens that start there.
+    # The positions at which a character starts, each with the tokens that start there.
     positions: tuple[LatticePosition, ...]
-    # The best way to each place, from 0 to the length of the normalized text. llama.cpp's `tokenization_results`.
+    # The best way to each position, from 0 to the length of the normalized text. llama.cpp's `tokenization_results`.
     best: tuple[Best, ...]
     path: tuple[PathStep, ...]  # The way back, from the end to the start.
 
@@ -356,9 +356,9 @@ class XcdaStep:
     """A step through an XCDA, the compact double array of a character map."""
 
     byte: int  # The byte that leads from a node to its child.
-    node: int  # The node's place in the array: BASE of the previous node XOR the byte.
+    node: int  # The node's position in the array: BASE of the previous node XOR the byte.
     unit: int | None  # The array's 32 bits there; none beyond its end.
-    base: int  # BASE: a child is at this place XOR its byte; 0 in a unit that is a value and not a node.
+    base: int  # BASE: a child is at this position XOR its byte; 0 in a unit that is a value and not a node.
     lcheck: int  # LCHECK: the byte that leads to this node; bit 31 is set in a unit that is a value and not a node.
     leaf: bool  # LEAF: whether a key ends here.
     value: int | None  # Where the replacement starts among all replacements, if a key ends here.
@@ -367,35 +367,35 @@ class XcdaStep:
 
 @dataclass(frozen=True, slots=True)
 class LatticePosition:
-    """Unigram: the tokens that start at a place."""
+    """Unigram: the tokens that start at a position."""
 
-    at: int  # The place.
-    score_sum: float | None  # The best sum of scores up to here; none if no token reaches the place.
+    at: int  # The position.
+    score_sum: float | None  # The best sum of scores up to here; none if no token reaches the position.
     candidates: tuple[Candidate, ...]  # The tokens, shortest first.
     unknown: Candidate | None  # The unknown token for one character, if no token is exactly that character.
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Unigram: a token that may continue the best way to a place."""
+    """Unigram: a token that may continue the best way to a position."""
 
     token: int  # The token.
     text: Text  # Its text.
     end: int  # Where it ends.
     score: float  # Its score; 0 for a user-defined token.
-    score_sum: float | None  # The sum of scores with it; none at a place that no token reaches.
+    score_sum: float | None  # The sum of scores with it; none at a position that no token reaches.
     champion: float | None  # The best sum at its end before; none if nothing had reached it.
     wins: bool  # Whether it became the best.
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """Unigram: the best way to a place."""
+    """Unigram: the best way to a position."""
 
-    at: int  # The place.
-    token: int | None  # The last token on the way; none at a place that no token reaches.
+    at: int  # The position.
+    token: int | None  # The last token on the way; none at a position that no token reaches.
     from_: int  # Where that token starts.
-    score_sum: float | None  # The sum of scores; none at a place that no token reaches.
+    score_sum: float | None  # The sum of scores; none at a position that no token reaches.
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,15 +446,15 @@ class Plamo2:
     # it.
     text: Text
     origins: tuple[Origin, ...]  # The origins of the text in the fragment.
-    positions: tuple[CostPosition, ...]  # The places at which a character starts, from the last to the first.
+    positions: tuple[CostPosition, ...]  # The positions at which a character starts, from the last to the first.
     path: tuple[CostStep, ...]  # The way from the start to the end.
 
 
 @dataclass(frozen=True, slots=True)
 class CostPosition:
-    """PLaMo-2: the tokens that may start at a place."""
+    """PLaMo-2: the tokens that may start at a position."""
 
-    at: int  # The place.
+    at: int  # The position.
     # The state of llama.cpp's automaton: the longest text from here that is a suffix of a token, or a shorter one if
     # the previous state hid that.
     state: Text
@@ -466,7 +466,7 @@ class CostPosition:
 
 @dataclass(frozen=True, slots=True)
 class CostCandidate:
-    """PLaMo-2: a token that may start at a place."""
+    """PLaMo-2: a token that may start at a position."""
 
     token: int | None  # The token; none for an unknown character.
     text: Text  # Its text.
@@ -505,8 +505,8 @@ class HashedGroup:
 
 @dataclass(frozen=True, slots=True)
 class DoubleArrayTrace:
-    """How a double array of a few words is built, walked and packed.  A cell, node or unit is named by its place in its
-    array. The value of a word is its place in `words`."""
+    """How a double array of a few words is built, walked and packed.  A cell, node or unit is named by its position in
+    its array. The value of a word is its position in `words`."""
 
     schema: int  # The version of this schema. It increases if a field is removed or changes its meaning.
     words: tuple[Text, ...]  # The words, in the order in which they are inserted.
@@ -538,7 +538,7 @@ class Code:
 class Cell:
     """A cell of a double array."""
 
-    index: int  # Its place; the root is cell 1.
+    index: int  # Its position; the root is cell 1.
     # BASE, from which the cells of its children are counted; -1 - v at the end of the word with the value v; 0 for
     # none.
     base: int
@@ -607,11 +607,11 @@ class PackedXcda:
 class PackedUnit:
     """A unit of an XCDA, and what its bits say."""
 
-    index: int  # Its place; the root is unit 0.
+    index: int  # Its position; the root is unit 0.
     text: Text  # The bytes on the way to it.
     role: str  # What it is: `root`, `node` or `value`.
     unit: int  # All 32 bits.
-    # Bits 10 to 30, BASE: the place of the children is the node's place XOR this. Shifted left by eight bits if
+    # Bits 10 to 30, BASE: the position of the children is the node's position XOR this. Shifted left by eight bits if
     # `is_wide`. None in a value.
     base: int | None
     is_wide: bool | None  # Bit 9: whether BASE is shifted. None in a value.

@@ -22,7 +22,7 @@ use insert::DoubleArray;
 
 /// How a double array of a few words is built, walked and packed.
 ///
-/// A cell, node or unit is named by its place in its array. The value of a word is its place in `words`.
+/// A cell, node or unit is named by its position in its array. The value of a word is its position in `words`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DoubleArrayTrace {
     /// The version of this schema. It increases if a field is removed or changes its meaning.
@@ -64,7 +64,7 @@ pub struct Code {
 /// A cell of a double array.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
-    /// Its place; the root is cell 1.
+    /// Its position; the root is cell 1.
     pub index: usize,
     /// BASE, from which the cells of its children are counted; -1 - v at the end of the word with the value v; 0 for
     /// none.
@@ -154,7 +154,7 @@ pub struct PackedXcda {
 /// A unit of an XCDA, and what its bits say.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PackedUnit {
-    /// Its place; the root is unit 0.
+    /// Its position; the root is unit 0.
     pub index: usize,
     /// The bytes on the way to it.
     pub text: Bytes,
@@ -162,7 +162,7 @@ pub struct PackedUnit {
     pub role: &'static str,
     /// All 32 bits.
     pub unit: u32,
-    /// Bits 10 to 30, BASE: the place of the children is the node's place XOR this. Shifted left by eight bits if
+    /// Bits 10 to 30, BASE: the position of the children is the node's position XOR this. Shifted left by eight bits if
     /// `is_wide`. None in a value.
     pub base: Option<u32>,
     /// Bit 9: whether BASE is shifted. None in a value.

@@ -7,7 +7,8 @@
 //! Source: Sennrich, Haddow and Birch (2016) for the idea; llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_spm_session`
 //! and `llm_tokenizer_bpe_session`. Complexity: O(n log n) comparisons for n symbols, plus copies of texts.
 //!
-//! Deviations: none in the tokens. Of equal pairs at one place, one of which is stale, the one added first comes first.
+//! Deviations: none in the tokens. Of equal pairs at one position, one of which is stale, the one added first comes
+//! first.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +29,7 @@ pub(super) struct Merge {
 }
 
 /// What decides which pair merges first, lowest first: the rank, or the score, highest first and NaN last; then the
-/// place.
+/// position.
 fn priority(bigram: &Bigram) -> (Option<usize>, u32, usize) {
     // Adding zero makes the negative zero positive. The bits order positive numbers, and negative ones in reverse.
     let score = bigram.score.unwrap_or_default() + 0.0;

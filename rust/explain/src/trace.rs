@@ -181,7 +181,7 @@ pub struct Reason {
     pub kind: &'static str,
     /// The reason in a sentence.
     pub message: String,
-    /// The place in the text that it is about, if any.
+    /// The position in the text that it is about, if any.
     pub at: Option<usize>,
     /// The token that it is about, if any.
     pub token: Option<TokenId>,

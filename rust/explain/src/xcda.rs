@@ -1,8 +1,8 @@
 //! The XCDA of a character map: a trie of the texts that a Unigram vocabulary replaces, in an array of 32-bit units.
 //!
 //! A walk starts with BASE of the root, unit 0. For each byte, the child is at BASE XOR the byte, and exists if its
-//! LCHECK is the byte. If LEAF is set, a key ends, and the unit at this node's BASE has the place of the replacement.
-//! The longest key wins.
+//! LCHECK is the byte. If LEAF is set, a key ends, and the unit at this node's BASE has the position of the
+//! replacement. The longest key wins.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_ugm_session::normalize_prefix` and `xcda_array_view`; the
 //! array is that of Kanda (2018), which builds on the double array of Aoe (1989).

@@ -66,7 +66,7 @@ struct Special {
 pub(crate) struct Specials {
     /// In search order.
     order: Vec<Special>,
-    /// The place of each special text in `order`.
+    /// The position of each special text in `order`.
     trie: DoubleArray,
     /// The same if some are long.
     long: Option<Backward>,
@@ -74,7 +74,7 @@ pub(crate) struct Specials {
     is_first: Box<[bool; 256]>,
     /// The bytes that special texts start with, if there are three or fewer.
     few_first: Option<Vec<u8>>,
-    /// Pairs of places in `order` whose tokens have the same text: the first such place, then another.
+    /// Pairs of positions in `order` whose tokens have the same text: the first such position, then another.
     twins: Vec<(u32, u32)>,
     /// The length of the longest special text in bytes.
     max_len: usize,
@@ -204,7 +204,7 @@ impl Specials {
         }
     }
 
-    /// The same by one pass that does not search again from each place.
+    /// The same by one pass that does not search again from each position.
     fn find_present_of_long(&self, long: &Backward, text: &[u8], present: &mut Vec<bool>) {
         let (mut state, mut ticker) = (ROOT, Ticker::default());
         for &byte in text.iter().rev() {
@@ -257,8 +257,8 @@ impl Special {
         });
     }
 
-    /// Cuts `text[start..end]` at every occurrence that `find` returns and appends the items. `find` receives the place
-    /// to search from.
+    /// Cuts `text[start..end]` at every occurrence that `find` returns and appends the items. `find` receives the
+    /// position to search from.
     #[inline(always)]
     fn cut_where(
         &self,

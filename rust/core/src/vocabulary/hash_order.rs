@@ -1,7 +1,8 @@
 //! The iteration order of GNU's hash table, which shows in llama.cpp's results.
 //!
-//! The C++ standard does not define the iteration order of a `std::unordered_map<std::string, T>`, and llama.cpp's loader
-//! depends on it. No hash table is built here: the order follows from the bucket of each key (see [`iteration_order`]).
+//! The C++ standard does not define the iteration order of a `std::unordered_map<std::string, T>`, and llama.cpp's
+//! loader depends on it. No hash table is built here: the order follows from the bucket of each key (see
+//! [`iteration_order`]).
 //!
 //! Source: libstdc++ on 64-bit machines, with which llama.cpp is commonly built. Its string hash is Appleby's
 //! MurmurHash64A.
@@ -45,9 +46,9 @@ fn sizes_for(num_elements: usize) -> &'static [u64] {
 /// elements in order of insertion since the last growth, starting with the old list, and group them by bucket: the new
 /// list has the groups in reverse order of their first elements, and the elements of each group in reverse order too.
 ///
-/// The place of an element depends only on the elements of its bucket, and their places only on those that shared their
-/// buckets before the growth. Each smaller table has twice as many such elements for every wanted one, but is half as
-/// large.
+/// The position of an element depends only on the elements of its bucket, and their positions only on those that shared
+/// their buckets before the growth. Each smaller table has twice as many such elements for every wanted one, but is
+/// half as large.
 fn iteration_order(hashes: &[u64], wanted: &[u32], sizes: &[u64]) -> Vec<u32> {
     let Some((&num_buckets, smaller)) = sizes.split_last() else { return Vec::new() };
     let divisor = Divisor::new(num_buckets);

@@ -1,10 +1,10 @@
 //! Packs words as an XCDA, the form of a Unigram vocabulary's character map.
 //!
 //! Each child of a node is at the node's cell XOR its BASE XOR the byte that leads to the child. If the first two give
-//! a different place for every node, CHECK needs only that byte, LCHECK. A word's value is the child for the byte 0.
+//! a different position for every node, CHECK needs only that byte, LCHECK. A word's value is the child for the byte 0.
 //!
 //! Source: Kanda (2018); the bits are those that llama.cpp reads (`src/llama-vocab.cpp`, `xcda_array_view`).
-//! Complexity: O(units · children) to find a place.
+//! Complexity: O(units · children) to find a position.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 

@@ -49,7 +49,7 @@ fn words_that_cannot_be_shown() {
     assert_eq!((trace.lookups[0].value, trace.lookups[0].longest_prefix), (None, None));
 }
 
-/// The place of the first of equal words.
+/// The position of the first of equal words.
 fn first(words: &[String], word: &String) -> Option<usize> {
     words.iter().position(|other| other == word)
 }

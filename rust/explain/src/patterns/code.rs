@@ -1,7 +1,7 @@
 //! llama.cpp's hand-written splitters for some patterns, literally. They take precedence over the patterns.
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split_custom_*`. Complexity: O(n) for a piece of n code points,
-//! except for runs of whitespace without a match, which are read again at each place. Deviations: none.
+//! except for runs of whitespace without a match, which are read again at each position. Deviations: none.
 
 use ggtok_core::unicode::{self, Flags};
 

@@ -80,9 +80,9 @@ pub struct Unigram {
     pub origins: Vec<Origin>,
     /// The score of an unknown character.
     pub unknown_score: f32,
-    /// The places at which a character starts, each with the tokens that start there.
+    /// The positions at which a character starts, each with the tokens that start there.
     pub positions: Vec<LatticePosition>,
-    /// The best way to each place, from 0 to the length of the normalized text. llama.cpp's `tokenization_results`.
+    /// The best way to each position, from 0 to the length of the normalized text. llama.cpp's `tokenization_results`.
     pub best: Vec<Best>,
     /// The way back, from the end to the start.
     pub path: Vec<PathStep>,
@@ -122,11 +122,11 @@ pub struct XcdaHeader {
 pub struct XcdaStep {
     /// The byte that leads from a node to its child.
     pub byte: u8,
-    /// The node's place in the array: BASE of the previous node XOR the byte.
+    /// The node's position in the array: BASE of the previous node XOR the byte.
     pub node: usize,
     /// The array's 32 bits there; none beyond its end.
     pub unit: Option<u32>,
-    /// BASE: a child is at this place XOR its byte; 0 in a unit that is a value and not a node.
+    /// BASE: a child is at this position XOR its byte; 0 in a unit that is a value and not a node.
     pub base: u32,
     /// LCHECK: the byte that leads to this node; bit 31 is set in a unit that is a value and not a node.
     pub lcheck: u32,
@@ -138,12 +138,12 @@ pub struct XcdaStep {
     pub matched: bool,
 }
 
-/// Unigram: the tokens that start at a place.
+/// Unigram: the tokens that start at a position.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LatticePosition {
-    /// The place.
+    /// The position.
     pub at: usize,
-    /// The best sum of scores up to here; none if no token reaches the place.
+    /// The best sum of scores up to here; none if no token reaches the position.
     pub score_sum: Option<f64>,
     /// The tokens, shortest first.
     pub candidates: Vec<Candidate>,
@@ -151,7 +151,7 @@ pub struct LatticePosition {
     pub unknown: Option<Candidate>,
 }
 
-/// Unigram: a token that may continue the best way to a place.
+/// Unigram: a token that may continue the best way to a position.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Candidate {
     /// The token.
@@ -162,7 +162,7 @@ pub struct Candidate {
     pub end: usize,
     /// Its score; 0 for a user-defined token.
     pub score: f64,
-    /// The sum of scores with it; none at a place that no token reaches.
+    /// The sum of scores with it; none at a position that no token reaches.
     pub score_sum: Option<f64>,
     /// The best sum at its end before; none if nothing had reached it.
     pub champion: Option<f64>,
@@ -170,16 +170,16 @@ pub struct Candidate {
     pub wins: bool,
 }
 
-/// Unigram: the best way to a place.
+/// Unigram: the best way to a position.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Best {
-    /// The place.
+    /// The position.
     pub at: usize,
-    /// The last token on the way; none at a place that no token reaches.
+    /// The last token on the way; none at a position that no token reaches.
     pub token: Option<TokenId>,
     /// Where that token starts.
     pub from: usize,
-    /// The sum of scores; none at a place that no token reaches.
+    /// The sum of scores; none at a position that no token reaches.
     pub score_sum: Option<f64>,
 }
 
@@ -239,16 +239,16 @@ pub struct Plamo2 {
     pub text: Bytes,
     /// The origins of the text in the fragment.
     pub origins: Vec<Origin>,
-    /// The places at which a character starts, from the last to the first.
+    /// The positions at which a character starts, from the last to the first.
     pub positions: Vec<CostPosition>,
     /// The way from the start to the end.
     pub path: Vec<CostStep>,
 }
 
-/// PLaMo-2: the tokens that may start at a place.
+/// PLaMo-2: the tokens that may start at a position.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostPosition {
-    /// The place.
+    /// The position.
     pub at: usize,
     /// The state of llama.cpp's automaton: the longest text from here that is a suffix of a token, or a shorter one if
     /// the previous state hid that.
@@ -260,7 +260,7 @@ pub struct CostPosition {
     pub cost: i64,
 }
 
-/// PLaMo-2: a token that may start at a place.
+/// PLaMo-2: a token that may start at a position.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostCandidate {
     /// The token; none for an unknown character.

@@ -29,7 +29,7 @@ impl Asked<'_> {
                 self.find_merges(&piece.merging, &piece.spelled.0, wanted, &|at| back(byte(at)));
             }
             [first, second, ..] => {
-                // The first pattern that cut here, described by what it matches before or after the place.
+                // The first pattern that cut here, described by what it matches before or after the position.
                 let by = bpe.passes.iter().zip(1..).find_map(|(pass, number)| {
                     let at = pass.cuts.iter().position(|cut| cut.end == first.end)?;
                     let matched = |index: usize, which| {
@@ -47,7 +47,7 @@ impl Asked<'_> {
         }
     }
 
-    /// `wanted` is a range of the text whose characters merged. `back` maps a place in that text to the whole text.
+    /// `wanted` is a range of the text whose characters merged. `back` maps a position in that text to the whole text.
     pub(super) fn find_merges(
         &mut self,
         merging: &Merging,

@@ -1,7 +1,7 @@
 //! The lattice of one segment: every way to write it as pieces. It answers three questions:
 //!
 //! 1. What is the expected count of each piece, and how likely is the segment? Forward sums in log space give the
-//!    probability of the text before each place; going back, each edge takes its share of the visits to its end. The
+//!    probability of the text before each position; going back, each edge takes its share of the visits to its end. The
 //!    shares are ratios of forward sums, so no backward sums are needed.
 //! 2. Which way is the most likely (Viterbi)?
 //! 3. Which way is the most likely without a given edge?
@@ -17,7 +17,7 @@ use super::pieces::Pieces;
 /// Stands for the piece of an edge for a character without one.
 pub(super) const UNKNOWN: u32 = u32::MAX;
 
-/// One piece at one place.
+/// One piece at one position.
 #[derive(Debug, Clone, Copy)]
 struct Edge {
     start: u32,
@@ -32,11 +32,11 @@ struct Edge {
 pub(super) struct Lattice {
     /// Ordered by their starts.
     edges: Vec<Edge>,
-    /// For each place, the logarithm of the sum over all ways to it, as a maximum and a sum of exponentials.
+    /// For each position, the logarithm of the sum over all ways to it, as a maximum and a sum of exponentials.
     forward: Vec<(f64, f64)>,
-    /// For each place, the probability that a way goes through it.
+    /// For each position, the probability that a way goes through it.
     visits: Vec<f64>,
-    /// For each place, the highest score of a way to it, and the last edge of that way.
+    /// For each position, the highest score of a way to it, and the last edge of that way.
     best: Vec<(f64, u32)>,
 }
 

@@ -19,7 +19,7 @@ pub(super) type AsciiPairs = [[u64; 2]; 128];
 pub(crate) struct CharPairs {
     pub(super) ascii: Box<AsciiPairs>,
     filter: Vec<u64>,
-    /// 64 minus the number of bits of a place in the filter.
+    /// 64 minus the number of bits of a position in the filter.
     shift: u32,
 }
 

@@ -63,8 +63,8 @@ impl Default for Few {
 pub(super) struct Merging {
     symbols: Vec<SymbolSpan>,
     few: Few,
-    /// The rank (high half) and place (low half) of each pair that may merge. An entry is stale once the rank at its
-    /// place has changed.
+    /// The rank (high half) and position (low half) of each pair that may merge. An entry is stale once the rank at its
+    /// position has changed.
     heap: BinaryHeap<Reverse<u64>>,
     /// The neighbours of each of many symbols.
     before: Vec<u32>,

@@ -1,11 +1,11 @@
 //! Cuts a text into segments that merge independently: between any two characters that no symbol has side by side.
 //!
-//! 1. A merge joins two adjacent symbols into one whose text contains the place where they met. So if no symbol has two
-//!    characters side by side, no merge ever crosses the place between them. The same holds for any algorithm that
-//!    looks for its tokens in the text.
-//! 2. Words of most scripts end at such places, and so do most words inside a run of Chinese, which has no spaces.
+//! 1. A merge joins two adjacent symbols into one whose text contains the position where they met. So if no symbol has
+//!    two characters side by side, no merge ever crosses the position between them. The same holds for any algorithm
+//!    that looks for its tokens in the text.
+//! 2. Words of most scripts end at such positions, and so do most words inside a run of Chinese, which has no spaces.
 //! 3. The texts of all symbols say which pairs of characters are adjacent ([`CharPairs`]). If its filter errs, a text
-//!    is not cut at a place where it could be.
+//!    is not cut at a position where it could be.
 //! 4. ASCII is cut 64 bytes at a time: a pair is looked up by itself only if some characters of its two classes are
 //!    adjacent and some are not.
 //!
@@ -31,12 +31,12 @@ const MASKS: [u32; 4] = [u32::MAX, 0xFF, 0xFFFF, 0x00FF_FFFF];
 /// The letters among the characters starting at U+0040.
 const LETTERS: u64 = ((1 << 26) - 1) << (b'A' - 64) | ((1 << 26) - 1) << (b'a' - 64);
 
-/// One bit per pair of bytes: the last byte before a place and the first byte after it.
+/// One bit per pair of bytes: the last byte before a position and the first byte after it.
 type BytePairs = [[u64; 4]; 256];
 /// For each class and each class after it, all bits or none.
 type ByClass = [[u64; NUM_ASCII_CLASSES]; NUM_ASCII_CLASSES];
 
-/// Cuts texts at the places that no symbol crosses.
+/// Cuts texts at the positions that no symbol crosses.
 #[derive(Debug)]
 pub(crate) struct Segmenter {
     pairs: CharPairs,
@@ -129,8 +129,8 @@ impl Segmenter {
         }
     }
 
-    /// The last place strictly inside `text[range]`, which is UTF-8, that no symbol crosses and that `accept` accepts.
-    /// Looks at no more of the text than twice the distance from that place to the end.
+    /// The last position strictly inside `text[range]`, which is UTF-8, that no symbol crosses and that `accept`
+    /// accepts. Looks at no more of the text than twice the distance from that position to the end.
     pub(crate) fn last_cut(
         &self,
         text: &[u8],

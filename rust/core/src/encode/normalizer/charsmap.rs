@@ -39,7 +39,7 @@ pub struct Charsmap {
 pub struct Unit(pub u32);
 
 impl Unit {
-    /// The place of the children is the node's index XOR this.
+    /// The position of the children is the node's index XOR this.
     pub const fn base(self) -> usize {
         ((self.0 >> 10) << ((self.0 & 1 << 9) >> 6)) as usize
     }
@@ -91,7 +91,7 @@ impl Charsmap {
     /// Walks every path. Returns whether one has ASCII whitespace after its first byte, and whether a replacement
     /// starts with a continuation byte. The error is the damaged unit.
     fn check(&self) -> Result<(bool, bool), (usize, CharsmapDamage)> {
-        // Linked lists of children: the first one, indexed by the place of a node's children, and each child's next.
+        // Linked lists of children: the first one, indexed by the position of a node's children, and each child's next.
         let mut first_child = vec![usize::MAX; self.units.len().next_multiple_of(256)];
         let mut next_child = vec![usize::MAX; self.units.len()];
         for (child, unit) in self.units.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Charsmap {
         Ok((has_inner_space, starts_inside_char))
     }
 
-    /// The place of the children of `node`; each one is at this place XOR its label.
+    /// The position of the children of `node`; each one is at this position XOR its label.
     #[inline(always)]
     fn children(&self, node: usize) -> usize {
         node ^ self.units.get(node).map_or(0, |unit| unit.base())

@@ -7,8 +7,8 @@
 //!
 //! Source: llama.cpp's `llm_tokenizer_ugm_session::normalize` and `normalize_prefix` (llama-vocab.cpp).
 //!
-//! Deviations: none beyond those of [`Charsmap`]. llama.cpp could add a space after the text instead of before it, but no
-//! file can ask for that.
+//! Deviations: none beyond those of [`Charsmap`]. llama.cpp could add a space after the text instead of before it, but
+//! no file can ask for that.
 //!
 //! Time: O(n k) for n bytes and keys of at most k bytes, if every look-up walks most of a key and then fails. Space:
 //! the normalized text, and where each of its bytes comes from.
@@ -60,14 +60,14 @@ pub(crate) struct NormalizerProgress {
 struct Chunk<'a> {
     /// Its normal form, with whitespace not yet merged or escaped.
     bytes: &'a [u8],
-    /// Its place in the input.
+    /// Its position in the input.
     origin: Range<usize>,
     /// Whether `bytes` stands for the chunk as a whole rather than byte for byte.
     is_replaced: bool,
 }
 
 impl Chunk<'_> {
-    /// The place in the input that a range of `bytes` stands for.
+    /// The position in the input that a range of `bytes` stands for.
     fn origin(&self, bytes: Range<usize>) -> Range<usize> {
         if self.is_replaced {
             self.origin.clone()

@@ -10,7 +10,7 @@
 //!    the run of blanks. Adding a run's first bit to the run's mask carries it to the byte after the run, for all runs
 //!    of a block in one addition.
 //! 4. Some boundaries depend on bytes outside the block, or on a character whose class depends on its context. The
-//!    first such place is the block's *limit*: boundaries below it are settled, others are dropped.
+//!    first such position is the block's *limit*: boundaries below it are settled, others are dropped.
 //! 5. The next block starts where a piece starts, which makes it independent of everything before it. The exception is
 //!    a block that ends inside a run of letters or of isolated characters: then the next one starts right after it, and
 //!    only the run is carried over ([`OpenRun`]).

@@ -29,16 +29,16 @@ pub(crate) struct Joint {
     stages: Vec<Stage>,
 }
 
-/// Bytes that are walked through at once: the places of near ends in them and before them fit into a mask.
+/// Bytes that are walked through at once: the positions of near ends in them and before them fit into a mask.
 const WALK: usize = BLOCK - NEAR;
 
-/// A place in the text.
+/// A position in the text.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     at: usize,
     /// The row of the state there.
     row: usize,
-    /// A place from which the text splits as if it started there, not always the latest one.
+    /// A position from which the text splits as if it started there, not always the latest one.
     restart: usize,
     /// Where the open piece starts.
     piece_start: usize,
@@ -65,7 +65,7 @@ impl Joint {
         }
     }
 
-    /// Learns the entry that is missing at this place. Returns whether that is possible.
+    /// Learns the entry that is missing at this position. Returns whether that is possible.
     #[inline(never)]
     fn learn(&self, text: &[u8], learned: &mut Learned, place: Place) -> bool {
         let class = match text.get(place.at) {
@@ -203,7 +203,7 @@ fn walk_ascii(
         return;
     }
     places(near_ends).for_each(|bit| place.end_piece(start + bit + 1 - NEAR, piece));
-    // Only the last entry is asked, because an earlier place would do too.
+    // Only the last entry is asked, because an earlier position would do too.
     if latest.restarts() {
         place.restart = latest_at;
     }

@@ -27,7 +27,7 @@ pub(crate) fn split(text: &[u8], mut piece: impl FnMut(usize, usize)) {
     }
 }
 
-/// The first place from `at` at which a number starts, or the end of the text.
+/// The first position from `at` at which a number starts, or the end of the text.
 fn next_number(text: &[u8], mut at: usize) -> usize {
     while at < text.len() {
         while let Some(chunk) = text[at..].first_chunk::<CHUNK>()

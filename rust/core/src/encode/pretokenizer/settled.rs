@@ -1,8 +1,8 @@
 //! How far the pieces of an unfinished text are settled.
 //!
-//! 1. A pattern is tried at one place after another, and an attempt sees only what follows. An attempt that ends before
-//!    the known text does is settled. The first one that does not is undecided, and so is the piece it is in: a match
-//!    that may become longer, or the text since the last match, which ends where the next one starts.
+//! 1. A pattern is tried at one position after another, and an attempt sees only what follows. An attempt that ends
+//!    before the known text does is settled. The first one that does not is undecided, and so is the piece it is in: a
+//!    match that may become longer, or the text since the last match, which ends where the next one starts.
 //! 2. The next pattern gets that piece too, up to the undecided attempt. The piece may end or continue there, so an
 //!    attempt of this pattern that gets that far is undecided as well.
 //! 3. The boundaries that are settled after the last pattern stay. A text cut at one of them splits after the cut as
@@ -12,9 +12,9 @@
 //!    counted from the right, so the part of a run before the cut has a multiple of three digits.
 //!
 //! The boundaries are found with plain automata, because shapes do not report how far they have looked. Only the end of
-//! the text has to be read: if no attempt of any pattern can reach across the place between two characters, every pattern
-//! has an attempt there, as at the start of the text. Such a place is searched backwards, twice as far from the end
-//! each time, until there is a boundary after it.
+//! the text has to be read: if no attempt of any pattern can reach across the position between two characters, every
+//! pattern has an attempt there, as at the start of the text. Such a position is searched backwards, twice as far from
+//! the end each time, until there is a boundary after it.
 //!
 //! Complexity: linear in the distance from the last boundary to the end of the text, for each pattern.
 
@@ -121,7 +121,7 @@ fn last_cut_from(stages: &[Settling], text: &[u8], start: usize) -> usize {
     undecided.cut
 }
 
-/// The last place up to byte `at` where every pattern has an attempt.
+/// The last position up to byte `at` where every pattern has an attempt.
 fn last_start(stages: &[Settling], text: &[u8], at: usize) -> usize {
     let mut ticker = Ticker::default();
     let (mut at, mut after) = (utf8::floor(text, at), None);
@@ -150,7 +150,7 @@ fn lines_cut(text: &[u8]) -> usize {
 /// The piece that may continue.
 struct Undecided<'a> {
     text: &'a [u8],
-    /// Where it starts, or a later place where every pattern has an attempt.
+    /// Where it starts, or a later position where every pattern has an attempt.
     start: usize,
     /// It does not end before here.
     end: usize,
@@ -184,7 +184,8 @@ impl Undecided<'_> {
             }
             run_start = start + before;
         }
-        // The last piece is the text after the last digits. The first one starts before `start` if no boundary is there.
+        // The last piece is the text after the last digits. The first one starts before `start` if no boundary is
+        // there.
         groups.split(text, start, run_start, |from, _| {
             if from > start {
                 self.boundary(from);

@@ -1,7 +1,7 @@
 //! Converts spans from bytes to characters.
 //!
 //! A byte that does not continue a UTF-8 sequence starts a character. Eight bytes are one number, in which these bytes
-//! are counted together. In a stretch of ASCII nothing is counted: every place in it has as many bytes more than
+//! are counted together. In a stretch of ASCII nothing is counted: every position in it has as many bytes more than
 //! characters before it. Time: O(length of the spans, and of the text between each span and the next).
 
 use std::ops::Range;
@@ -37,7 +37,7 @@ impl Spans {
             return;
         }
         let mut place = Place::default();
-        // A stretch of ASCII, and how many bytes more than characters are before any place in it.
+        // A stretch of ASCII, and how many bytes more than characters are before any position in it.
         let (mut ascii, mut excess) = (0..0, 0);
         for spans in self.spans.chunks_mut(SPANS_AT_ONCE) {
             interrupt::check();
@@ -80,7 +80,7 @@ impl Spans {
     }
 }
 
-/// A place in a text, and the number of characters that start before it.
+/// A position in a text, and the number of characters that start before it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     at: usize,
@@ -88,7 +88,7 @@ struct Place {
 }
 
 impl Place {
-    /// Moves to another place, usually one nearby, and returns how many characters start before that.
+    /// Moves to another position, usually one nearby, and returns how many characters start before that.
     #[inline(always)]
     fn advance(&mut self, text: &[u8], to: usize) -> usize {
         let to = to.min(text.len());

@@ -1,23 +1,23 @@
 //! How far the partition of an unfinished text is settled.
 //!
-//! If no occurrence of any special text crosses a place, the two sides can be searched independently: every search
-//! finds the same occurrences as in the whole text. A token that removes whitespace must not reach across the place
+//! If no occurrence of any special text crosses a position, the two sides can be searched independently: every search
+//! finds the same occurrences as in the whole text. A token that removes whitespace must not reach across the position
 //! either, so if the vocabulary has such tokens, neither side may be whitespace. An occurrence that the text so far
-//! does not complete counts as crossing every place after its start.
+//! does not complete counts as crossing every position after its start.
 //!
 //! The longest special text bounds the length of an occurrence, so only the end of the text is searched, twice as much
-//! each time until there is such a place.
+//! each time until there is such a position.
 //!
-//! Complexity: O(n) for n bytes from the last such place to the end. With long special texts, which are not walked to
-//! their ends, a place within the longest one's length of the end counts as incomplete.
+//! Complexity: O(n) for n bytes from the last such position to the end. With long special texts, which are not walked
+//! to their ends, a position within the longest one's length of the end counts as incomplete.
 
 use super::{Specials, is_space};
 use crate::lookup::trie::backward::SHORT;
 use crate::work::interrupt::Ticker;
 
 impl Specials {
-    /// The last place in `text` at which the partition is settled: the part before it does not depend on what follows,
-    /// and the part after it does not depend on what comes before.
+    /// The last position in `text` at which the partition is settled: the part before it does not depend on what
+    /// follows, and the part after it does not depend on what comes before.
     pub(crate) fn settled(&self, text: &[u8]) -> usize {
         if self.order.is_empty() {
             return text.len();
@@ -33,7 +33,7 @@ impl Specials {
         }
     }
 
-    /// The same, if that place is certain from the occurrences that start at `start` or later; otherwise 0. These
+    /// The same, if that position is certain from the occurrences that start at `start` or later; otherwise 0. These
     /// include all that the text may complete.
     fn settled_after(&self, text: &[u8], start: usize) -> usize {
         let strips = self.order.iter().any(|special| special.strips_before || special.strips_after);

@@ -1,17 +1,17 @@
-//! Finds the keys that start at each place of a text, in linear time: an Aho-Corasick automaton over reversed keys, which
-//! reads the text from its end to its start.
+//! Finds the keys that start at each position of a text, in linear time: an Aho-Corasick automaton over reversed keys,
+//! which reads the text from its end to its start.
 //!
-//! A walk through a trie from each place takes O(n m) steps for n bytes and keys of m bytes: with the key `aaa…b`, a run
-//! of `a` walks most of the key from every place. Here the state at a place is the longest start of the text there that
-//! ends a key, and its links lead to the keys that start there, longest first. [`Starts`] gives the states in the order
-//! of the text, for as many bytes at once as the longest key has.
+//! A walk through a trie from each position takes O(n m) steps for n bytes and keys of m bytes: with the key `aaa…b`, a
+//! run of `a` walks most of the key from every position. Here the state at a position is the longest start of the text
+//! there that ends a key, and its links lead to the keys that start there, longest first. [`Starts`] gives the states
+//! in the order of the text, for as many bytes at once as the longest key has.
 //!
-//! It takes more memory than a trie. Where only the longest key matters, a walk is faster as long as keys are short: then
-//! it is made only if a key is longer than [`SHORT`], and used only for texts that are.
+//! It takes more memory than a trie. Where only the longest key matters, a walk is faster as long as keys are short:
+//! then it is made only if a key is longer than [`SHORT`], and used only for texts that are.
 //!
 //! Source: Aho and Corasick 1975. Time: O(total length of the keys) to build; O(n + matches) for n bytes of text, and
-//! O(n) if only the longest key at each place is asked for. Space: 20 bytes per byte of the keys, and 4 per byte of the
-//! longest key for a search.
+//! O(n) if only the longest key at each position is asked for. Space: 20 bytes per byte of the keys, and 4 per byte of
+//! the longest key for a search.
 
 use super::{DoubleArray, Node, TrieError};
 use crate::work::interrupt::Ticker;
@@ -20,7 +20,7 @@ use crate::work::memory::fill;
 /// Keys of up to this many bytes are short: at most this many steps per byte of text.
 pub(crate) const SHORT: usize = 256;
 
-/// The least number of places for which [`Starts`] finds the states at once.
+/// The least number of positions for which [`Starts`] finds the states at once.
 const PLACES_AT_ONCE: usize = 1 << 12;
 
 /// The state at the end of a text.
@@ -99,7 +99,7 @@ impl Backward {
         }
     }
 
-    /// The state at the place before the one with `state`, where the text has this byte.
+    /// The state at the position before the one with `state`, where the text has this byte.
     #[inline]
     pub(crate) fn step(&self, mut state: u32, byte: u8) -> u32 {
         loop {
@@ -116,7 +116,7 @@ impl Backward {
         }
     }
 
-    /// Length and value of the keys at a place, longest first.
+    /// Length and value of the keys at a position, longest first.
     #[inline]
     pub(crate) fn keys(&self, state: u32) -> impl Iterator<Item = (usize, u32)> {
         let mut link = self.links[state as usize];
@@ -144,17 +144,17 @@ impl Backward {
     }
 }
 
-/// The keys that start at the places of a text.
+/// The keys that start at the positions of a text.
 pub(crate) struct Starts<'a> {
     keys: &'a Backward,
     text: &'a [u8],
-    /// The states at the places from this one on.
+    /// The states at the positions from this one on.
     first: usize,
     states: Vec<u32>,
 }
 
 impl Starts<'_> {
-    /// Length and value of the keys at `at`, longest first. Fast if places ascend.
+    /// Length and value of the keys at `at`, longest first. Fast if positions ascend.
     #[inline]
     pub(crate) fn keys(&mut self, at: usize) -> impl Iterator<Item = (usize, u32)> {
         if at.wrapping_sub(self.first) >= self.states.len() {

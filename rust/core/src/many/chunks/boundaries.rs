@@ -15,7 +15,7 @@ use crate::text::unicode::utf8::floor;
 /// The kinds of boundaries, coarsest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Boundary {
-    /// At places that the caller has found: the list of this number.
+    /// At positions that the caller has found: the list of this number.
     Listed(usize),
     /// Before a heading of Markdown. No chunk ends inside a fenced block that fits.
     Markdown,
@@ -36,7 +36,7 @@ pub enum Boundary {
 /// What reading a whole text finds.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Structure {
-    /// The places before headings or blocks, ascending.
+    /// The positions before headings or blocks, ascending.
     pub boundaries: Vec<usize>,
     /// What should not be cut, in any order; ranges may contain others.
     pub wholes: Vec<Range<usize>>,
@@ -59,7 +59,8 @@ impl Boundary {
         ("character", Self::Character),
     ];
 
-    /// The last boundary of a kind that needs only the text around it: after `low` and not after `high`; both are code point boundaries of `text`.
+    /// The last boundary of a kind that needs only the text around it: after `low` and not after `high`; both are code
+    /// point boundaries of `text`.
     pub(super) fn last(self, text: &str, low: usize, high: usize) -> Option<usize> {
         if self <= Self::Line {
             return newlines(text, low, high).rev().find(|&at| self == Self::Line || is_paragraph(text, at));
@@ -115,12 +116,12 @@ impl Boundary {
     }
 }
 
-/// The places after newlines that are after `low` and not after `high`.
+/// The positions after newlines that are after `low` and not after `high`.
 fn newlines(text: &str, low: usize, high: usize) -> impl DoubleEndedIterator<Item = usize> {
     memchr::memchr_iter(b'\n', &text.as_bytes()[low..high]).map(move |at| low + at + 1)
 }
 
-/// Whether a place after a newline follows a blank line and does not precede another one.
+/// Whether a position after a newline follows a blank line and does not precede another one.
 fn is_paragraph(text: &str, at: usize) -> bool {
     let is_blank = |byte: &&u8| !matches!(byte, b' ' | b'\t' | b'\r');
     let (before, after) = text.as_bytes().split_at(at);

@@ -1,4 +1,4 @@
-//! Reads Markdown for the places before headings, and for fenced blocks.
+//! Reads Markdown for the positions before headings, and for fenced blocks.
 //!
 //! Only lines outside lists and quotations are read: a heading or fence is indented by at most three spaces. A heading
 //! is a line of `#`, or a paragraph with a line of `=` or `-` under it. Source: CommonMark 0.31, sections 4.2, 4.3 and

@@ -1,9 +1,10 @@
-//! Reads Python for the places before top-level blocks, and for what goes over several lines: strings, brackets,
+//! Reads Python for the positions before top-level blocks, and for what goes over several lines: strings, brackets,
 //! continued lines, and decorators with what they decorate.
 //!
 //! A block starts at a line without indentation that is a `def` or `class`, or the first one after an indented line.
 //! Comments and decorators before it belong to it. Source: the Python language reference, "Lexical analysis".
-//! Deviation: a string inside an f-string is read as if it ended that. Text that is not Python gives some places. O(n).
+//! Deviation: a string inside an f-string is read as if it ended that. Text that is not Python gives some positions.
+//! O(n).
 
 use std::ops::Range;
 

@@ -20,7 +20,7 @@ const ROOT: u32 = 0;
 /// A stop string may not be empty: it would match everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmptyStopString {
-    /// Its place among the stop strings.
+    /// Its position among the stop strings.
     pub index: usize,
 }
 

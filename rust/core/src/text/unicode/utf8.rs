@@ -111,7 +111,7 @@ pub fn complete_len(text: &[u8]) -> usize {
     text.len()
 }
 
-/// The stretches of a text that are valid UTF-8, and in which characters start at the same places even if an invalid
+/// The stretches of a text that are valid UTF-8, and in which characters start at the same positions even if an invalid
 /// lead byte before them swallows bytes. With `is_utf8`, all characters but the last are known to be valid.
 pub(crate) fn sure_stretches(text: &[u8], is_utf8: bool) -> Vec<std::ops::Range<usize>> {
     if is_utf8 {
@@ -120,7 +120,7 @@ pub(crate) fn sure_stretches(text: &[u8], is_utf8: bool) -> Vec<std::ops::Range<
     let (mut stretches, mut at) = (Vec::new(), 0);
     for chunk in text.utf8_chunks() {
         let end = at + chunk.valid().len();
-        // An earlier sequence has at most four bytes, so it ends here or inside the character at this place.
+        // An earlier sequence has at most four bytes, so it ends here or inside the character at this position.
         let mut start = if at == 0 { 0 } else { at + 3 };
         while start < end && !is_boundary(text, start) {
             start += 1;
@@ -133,7 +133,7 @@ pub(crate) fn sure_stretches(text: &[u8], is_utf8: bool) -> Vec<std::ops::Range<
     stretches
 }
 
-/// The end of the last character of `text` that `decode` accepts; 0 if there is none. `decode` takes a place in the
+/// The end of the last character of `text` that `decode` accepts; 0 if there is none. `decode` takes a position in the
 /// text, and also returns the length of the character there, which is that of [`decode_lossy`].
 pub(crate) fn last_end(text: &[u8], decode: impl Fn(usize) -> (bool, usize)) -> usize {
     let (mut end, mut ticker) = (complete_len(text), Ticker::default());

@@ -3,7 +3,7 @@
 //! 1. The pre-tokenizer cuts the text into pieces, which wait in a [`WordQueue`].
 //! 2. A full queue is looked up at once. Short pieces that are not cached are encoded together ([`NewPieces`]).
 //! 3. Any other new piece is encoded by itself: whole if it is a token that skips the merges; by counting if it repeats
-//!    one character; otherwise segment by segment, between the places that no merge can cross.
+//!    one character; otherwise segment by segment, between the positions that no merge can cross.
 
 use std::ops::Range;
 

@@ -15,7 +15,7 @@ pub(crate) const MAX_SYMBOLS: usize = 16;
 /// The most words at a time.
 pub(crate) const MAX_WORDS: usize = 16;
 
-/// Bits of a place in a word, which shares a number with a rank.
+/// Bits of a position in a word, which shares a number with a rank.
 const PLACE_BITS: u32 = MAX_SYMBOLS.trailing_zeros();
 const _: () = assert!(MAX_RANKS <= 1 << (u32::BITS - PLACE_BITS));
 /// The most look-ups at a time: those of the first step.
@@ -41,11 +41,11 @@ struct Lane {
     /// How many symbols it started with.
     len: usize,
     symbols: [Symbol; MAX_SYMBOLS],
-    /// For each symbol, the rank of its merge with the next one, with its own place in the low bits; or [`NONE`].
+    /// For each symbol, the rank of its merge with the next one, with its own position in the low bits; or [`NONE`].
     ranks: [u32; MAX_SYMBOLS],
     /// The symbols that these merges make.
     merged: [Symbol; MAX_SYMBOLS],
-    /// Neighbours; a place past the last symbol means that there is none.
+    /// Neighbours; a position past the last symbol means that there is none.
     before: [u8; MAX_SYMBOLS],
     after: [u8; MAX_SYMBOLS],
 }
@@ -55,7 +55,7 @@ struct Lane {
 struct PendingPair {
     probe: RankProbe,
     lane: u8,
-    /// The place of the left symbol.
+    /// The position of the left symbol.
     at: u8,
 }
 
@@ -76,8 +76,8 @@ struct PendingPairs {
 }
 
 impl PendingPairs {
-    /// Begins the look-up of the symbol at a place and the next symbol. A pair that cannot merge is overwritten by the
-    /// next pair.
+    /// Begins the look-up of the symbol at a position and the next symbol. A pair that cannot merge is overwritten by
+    /// the next pair.
     #[inline(always)]
     fn begin(&mut self, ranks: &MergeRanks, lane: usize, at: usize, left: Symbol, right: Symbol) {
         let probe = ranks.probe(left, right);
@@ -102,7 +102,7 @@ impl Lane {
         (self.ranks[at % MAX_SYMBOLS], self.merged[at % MAX_SYMBOLS]) = (rank, symbol);
     }
 
-    /// The place of the symbol that merges next, if one does.
+    /// The position of the symbol that merges next, if one does.
     #[inline(always)]
     fn lowest(&self) -> Option<usize> {
         let fours = self.ranks.as_chunks::<4>().0.iter().take(self.len.div_ceil(4));

@@ -8,7 +8,7 @@ pub(crate) const NO_SYMBOL: Symbol = u32::MAX;
 
 /// The rank of a pair that does not merge.
 pub(crate) const NO_RANK: u32 = u32::MAX;
-/// Merge ranks of byte-pair encoding are below this, so that a rank and a place in a short word fit in 32 bits.
+/// Merge ranks of byte-pair encoding are below this, so that a rank and a position in a short word fit in 32 bits.
 pub(crate) const MAX_RANKS: usize = 1 << 28;
 
 /// The merge of two adjacent symbols.

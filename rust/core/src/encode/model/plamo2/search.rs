@@ -3,12 +3,12 @@
 //!
 //! 1. The candidates at a character are all tokens that match there, and the character itself as unknown. The one that
 //!    is cheapest together with the rest of the text is taken; among equals, the longest.
-//! 2. An Aho-Corasick automaton over reversed texts finds the tokens, longest first, as in llama.cpp. Its states are the
-//!    token texts and all their suffixes, and it is in the longest state that matches.
-//! 3. One effect of llama.cpp's automaton has to be reproduced. Its rows for unknown characters mark the end of a search by
-//!    their cost, and a token may have exactly that cost: conversion scripts give it to padding tokens. Such a token is
-//!    called a stopper here. The automaton does not look past a stopper: shorter tokens at the same place do not count,
-//!    and at the place before it, only states that extend over the stopper count.
+//! 2. An Aho-Corasick automaton over reversed texts finds the tokens, longest first, as in llama.cpp. Its states are
+//!    the token texts and all their suffixes, and it is in the longest state that matches.
+//! 3. One effect of llama.cpp's automaton has to be reproduced. Its rows for unknown characters mark the end of a
+//!    search by their cost, and a token may have exactly that cost: conversion scripts give it to padding tokens. Such
+//!    a token is called a stopper here. The automaton does not look past a stopper: shorter tokens at the same position
+//!    do not count, and at the position before it, only states that extend over the stopper count.
 
 use super::{LOWEST_UNUSED_COST, Plamo2, UNKNOWN_COST};
 use crate::lookup::trie::backward::ROOT;
@@ -19,12 +19,12 @@ use crate::work::memory::fill;
 /// Stands for an unknown character in [`Choices::ids`].
 pub(super) const UNKNOWN: TokenId = -1;
 
-/// The best choice at each place, and its cost.
+/// The best choice at each position, and its cost.
 #[derive(Debug, Default)]
 pub(super) struct Choices {
     /// For each character, at the index of its first byte, the token to take there, or [`UNKNOWN`].
     pub ids: Vec<TokenId>,
-    /// The lowest cost of the text that starts at each place, indexed by the place modulo the window.
+    /// The lowest cost of the text that starts at each position, indexed by the position modulo the window.
     costs: Vec<i64>,
 }
 

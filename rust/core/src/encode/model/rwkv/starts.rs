@@ -8,9 +8,9 @@
 use crate::lookup::trie::{DoubleArray, Node};
 use crate::token::{NULL_TOKEN, TokenId};
 
-/// The place of the first character of two bytes in the table, after all pairs of ASCII characters.
+/// The position of the first character of two bytes in the table, after all pairs of ASCII characters.
 const TWO_BYTES: usize = 1 << 14;
-/// The place of the first character of three bytes, after all those of two.
+/// The position of the first character of three bytes, after all those of two.
 const THREE_BYTES: usize = TWO_BYTES + (1 << 11);
 const NUM_STARTS: usize = THREE_BYTES + (1 << 16);
 

@@ -1,8 +1,8 @@
 //! Where texts may be cut into segments without changing their tokens, as far as a vocabulary and its normalizer allow.
 //!
 //! 1. No token crosses the start of a word, because no token has an escaped space after its start. No token crosses the
-//!    place between two characters that are adjacent in no token ([`CharPairs`]).
-//! 2. The normalizer changes nothing across such a place ([`UnigramNormalizer::normalizes_words_alone`]).
+//!    position between two characters that are adjacent in no token ([`CharPairs`]).
+//! 2. The normalizer changes nothing across such a position ([`UnigramNormalizer::normalizes_words_alone`]).
 //! 3. llama.cpp compares sums of scores from the start of the text; here sums start at the segment. The comparisons
 //!    agree if no sum is rounded. Scores are multiples of a power of two 2^k, and a double holds such sums below 2^(k +
 //!    53) exactly. [`Cuts::new`] finds k, and from it the longest text that cannot exceed this.

@@ -164,7 +164,7 @@ impl Candidates {
     }
 
     /// Finds the tokens that start in the first `window` bytes of `text`, whose nodes are given. With long tokens,
-    /// `starts` has those of the whole text, in which `text` starts at the place beside it. Returns where the window
+    /// `starts` has those of the whole text, in which `text` starts at the position beside it. Returns where the window
     /// ends.
     #[inline(always)]
     fn search(

@@ -1,7 +1,7 @@
-//! Unigram by segments: a text is cut at places that no token crosses, and the ids of each segment are cached.
+//! Unigram by segments: a text is cut at positions that no token crosses, and the ids of each segment are cached.
 //!
-//! 1. The best path through a text passes through every place that no token crosses ([`Cuts`]), and between two such
-//!    places it is the best path from one to the other. So segments are encoded independently.
+//! 1. The best path through a text passes through every position that no token crosses ([`Cuts`]), and between two such
+//!    positions it is the best path from one to the other. So segments are encoded independently.
 //! 2. Cuts are found in the input itself, in blocks of 64 bytes: before words, and between two characters that are
 //!    adjacent in no token. In ASCII text, two letters or two digits are taken to be adjacent, which saves most
 //!    look-ups.

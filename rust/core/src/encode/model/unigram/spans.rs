@@ -27,7 +27,7 @@ impl Tracer {
         Self { offset, covered: offset, unknown: None }
     }
 
-    /// The place of the next segment.
+    /// The position of the next segment.
     #[inline(always)]
     pub(super) fn place<'s>(
         &mut self,
@@ -86,7 +86,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The place of a segment: in the whole input, or in a normalized text with the space before it.
+/// The position of a segment: in the whole input, or in a normalized text with the space before it.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     start: usize,

@@ -108,7 +108,7 @@ impl Matcher {
 }
 
 /// Appends the longest token at `from`, the longest one after it, and so on to the end of a word of `len` bytes; or
-/// `unknown` if there is a place without one.
+/// `unknown` if there is a position without one.
 #[inline(always)]
 fn tile(
     len: usize,

@@ -36,7 +36,7 @@ impl Automaton {
     }
 
     /// For each class, the classes that an attempt can take directly after it. No attempt, whether it matches or not,
-    /// reaches across the place between two characters of other classes.
+    /// reaches across the position between two characters of other classes.
     pub(crate) fn successors(&self) -> Vec<ClassSet> {
         let mut successors = vec![ClassSet::default(); usize::from(self.end_class())];
         for row in (START * self.stride..self.table.len()).step_by(self.stride) {

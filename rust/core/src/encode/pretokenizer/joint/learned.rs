@@ -16,7 +16,7 @@ use super::stage::{Event, MAX_HELD, Stage, StageState, Walk};
 
 /// The length of a row.
 pub(super) const STRIDE: usize = 64;
-/// Characters from the first to the last place of [`Entry::near_ends`].
+/// Characters from the first to the last position of [`Entry::near_ends`].
 pub(super) const NEAR: usize = 4;
 /// The class of the end of the text.
 pub(super) const END: u8 = 62;

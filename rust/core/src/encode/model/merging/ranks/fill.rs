@@ -1,8 +1,8 @@
 //! Fills the table of merge ranks, one stretch of slots at a time.
 //!
 //! A random access to memory costs as much as encoding a word, so a stretch is small enough for L2. The rows are sorted
-//! by stretch (a counting sort), and the place of every row in a stretch is found by counting before any is stored, so
-//! that no slot is probed twice. Two threads each fill half of the stretches. O(rows).
+//! by stretch (a counting sort), and the position of every row in a stretch is found by counting before any is stored,
+//! so that no slot is probed twice. Two threads each fill half of the stretches. O(rows).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -111,7 +111,7 @@ impl MergeRanks {
                 count(&merges, &mut places);
             }
 
-            // Turns the number of merges at each home slot into the place of the first one: its home, or after the
+            // Turns the number of merges at each home slot into the position of the first one: its home, or after the
             // merges before it.
             for (place, home) in places.iter_mut().zip(start..) {
                 free = home.max(free);
