@@ -18,7 +18,7 @@ pub struct Warning {
     /// * `unread-field`: it never reads a field of a message.
     /// * `dropped-field`: llama-server does not pass a field of a message on.
     /// * `left-out`: nothing of a message is in the text.
-    /// * `dropped-system`: the template takes no system messages, and there is no message to merge it with.
+    /// * `dropped-system`: the template takes no system messages, and no other message can hold its text.
     pub code: &'static str,
     /// The variable or field that it is about.
     pub subject: Option<String>,
