@@ -1,4 +1,4 @@
-//! Texts that are cut to a budget, with places as Python counts: characters of a `str`, bytes of others.
+//! Texts that are cut to a budget, with positions as Python counts: characters of a `str`, bytes of others.
 
 use std::ops::Range;
 

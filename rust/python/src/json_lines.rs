@@ -1,4 +1,4 @@
-//! JSON Lines to columns: only the fields that are asked for are decoded, straight into Arrow's buffers.
+//! JSON Lines to columns: only the requested fields are decoded, straight into Arrow's buffers.
 //!
 //! 1. serde_json walks over the object of a line. It checks the grammar of everything, but decodes only the keys, and
 //!    hands out the wanted values as slices of the line (`RawValue`). If a key is repeated, the last one wins.

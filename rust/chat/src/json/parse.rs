@@ -1,8 +1,8 @@
 //! Reads JSON with `serde_json`, and takes what nlohmann's parser takes, which llama.cpp uses.
 //!
 //! 1. A whole number that fits neither `i64` nor `u64` becomes a floating-point one; an infinite one is an error.
-//! 2. Of values with the same key, the last one wins, in the place of the first.
-//! 3. A byte order mark is skipped. A zero byte ends the document: nowhere in JSON can one stand.
+//! 2. Of values with the same key, the last one wins, at the position of the first.
+//! 3. A byte order mark is skipped. A zero byte ends the document: JSON never contains one.
 //!
 //! Source: `nlohmann::basic_json::parse` as `common/json.cpp` of llama.cpp calls it. Deviations: 1. At most
 //! [`MOST_DEEP`] levels. 2. Other words in errors. 3. `-0` is a floating-point number.

@@ -1,6 +1,6 @@
 //! Makes a tree of tokens: recursive descent, with a loop for operators that bind equally.
 //!
-//! Source: `common/jinja/parser.cpp` of llama.cpp. Much is left to the machine there, and so it is here: a template with
+//! Source: `common/jinja/parser.cpp` of llama.cpp. As there, much is left to the machine: a template with
 //! `{% set 1 = 2 %}` fails only if that statement is reached.
 //!
 //! Deviations: 1. Nesting is bounded by [`MOST_DEEP`]; llama.cpp's stack overflows. 2. `{% generation %}` is kept.

@@ -1,7 +1,7 @@
-//! Templates that llama.cpp knows by what stands in their source: what it does to their messages, and how it continues
+//! Templates that llama.cpp recognizes by texts in their source: what it does to their messages, and how it continues
 //! the last message of an assistant.
 //!
-//! 1. The first [`Handler`] of [`HANDLERS`] whose texts all stand in the source is used.
+//! 1. The first [`Handler`] of [`HANDLERS`] whose texts are all in the source is used.
 //! 2. It may rewrite the messages ([`messages`]).
 //! 3. The template is rendered; if a message is continued, with and without a generation prompt.
 //! 4. If a message is continued, its thinking and its content are written after the text, with markers around them.

@@ -2,7 +2,7 @@
 //!
 //! Source: `common_chat_msg` and `common_chat_msgs_parse_oaicompat` in `common/chat.cpp` of llama.cpp, and what
 //! `oaicompat_chat_params_parse` in `tools/server/server-common.cpp` checks before. Deviations: 1. Images, sounds and
-//! films are not looked at: with a marker for them, any is taken. 2. Errors name the field.
+//! films are not examined: with a marker for them, any is accepted. 2. Errors name the field.
 
 use super::content;
 use crate::error::Error;

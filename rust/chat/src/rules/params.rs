@@ -1,7 +1,7 @@
 //! What one rendering is made of: the parameters that handlers may change, and the template with its surroundings.
 //!
-//! Source: `autoparser::generation_params` in `common/chat-auto-parser.h` of llama.cpp. Deviations: 1. Only what has an
-//! influence on the prompt, or on whether there is an error.
+//! Source: `autoparser::generation_params` in `common/chat-auto-parser.h` of llama.cpp. Deviations: 1. Only what
+//! affects the prompt, or whether there is an error.
 
 use super::caps::Caps;
 use super::message::Message;

@@ -1,6 +1,6 @@
 //! A request: the body that llama-server's `/v1/chat/completions` and `/apply-template` take, and what its fields say.
 //!
-//! A field of the wrong type counts as missing where llama-server lets it count so, and is an error elsewhere.
+//! A field of the wrong type counts as missing if llama-server treats it so, and is an error otherwise.
 //!
 //! Source: `oaicompat_chat_params_parse` in `tools/server/server-common.cpp` of llama.cpp. Deviations: 1. Fields that
 //! have no influence on the prompt are not read. 2. `documents` are given to the template; the server drops them.

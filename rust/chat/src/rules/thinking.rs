@@ -4,14 +4,14 @@
 //! 1. An answer is rendered with and without thinking: the markers stand around what the thinking says.
 //! 2. A question is rendered with thinking on and off: the generation prompt may open thinking, or open and close it.
 //! 3. A tool call is rendered with thinking: some templates show thinking only there.
-//! 4. Some templates are put right by what stands in their source.
+//! 4. For some templates, a text in their source corrects the result.
 //! 5. [`Thinking::prompt`]: a continued message is written after the generation prompt, with the markers around its
 //!    thinking even if it has none.
 //!
 //! Source: `analyze_template` and `analyze_reasoning` in `common/chat-diff-analyzer.cpp`, and `generate_parser` in
 //! `common/chat-auto-parser-generator.cpp`, of llama.cpp. Deviations: 1. Only what makes the prompt, as in
-//! [`handlers`](super::handlers): how a template writes content and tool calls is not found out, and no template is
-//! refused because llama.cpp cannot find that out. 2. As in `handlers`, 2.
+//! [`handlers`](super::handlers): how a template writes content and tool calls is not analysed, and no template
+//! is refused because llama.cpp cannot analyse that. 2. As in `handlers`, 2.
 
 mod difference;
 mod markers;

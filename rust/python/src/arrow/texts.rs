@@ -1,8 +1,8 @@
 //! Columns of texts: utf8, large_utf8, string_view, binary, large_binary, binary_view, null, and dictionaries of these.
 //!
 //! The texts stay where they are, in the memory of the column. Offsets, views and indices are checked before they are
-//! used. Only the size of the text memory of a type with offsets is not known to the interface: it is taken to be what
-//! the last offset says.
+//! used. Only the size of the text memory of a type with offsets is not known to the interface: it is assumed to be
+//! what the last offset says.
 //!
 //! Time: O(rows).
 

@@ -4,7 +4,7 @@
 //!    llama.cpp reads it in JSON. A lone surrogate is the three bytes that encode it.
 //! 2. Mappings are objects, lists and tuples arrays, dataclasses and pydantic models objects of their fields. A key
 //!    that is not a string is written as `json.dumps` does.
-//! 3. Everything else is a `ChatTypeError` that names its place.
+//! 3. Everything else is a `ChatTypeError` that names its position.
 //!
 //! Time: O(elements + bytes).
 
