@@ -57,7 +57,7 @@ def throughput(panels: Sequence[Panel], ours: str) -> str:
 
 
 def curves(lines: dict[str, list[tuple[int, float]]], ours: str) -> str:
-    """Seconds over bytes, both logarithmic, one line per label; labels stand at the ends of their lines."""
+    """Seconds over bytes, both logarithmic, one line per label; labels are at the ends of their lines."""
     left, right, top, bottom = 60, CURVES_WIDTH - 130, MARGIN + HEAD, 360
     points = [point for line in lines.values() for point in line]
     (low_x, high_x), (low_y, high_y) = (
@@ -134,7 +134,7 @@ def matrix(head: Sequence[tuple[str, ...]], rows: Mapping[str, Sequence[int | st
 
 
 def _apart(places: list[float]) -> Iterator[float]:
-    """Sorted places of labels, moved up and down alike until they no longer overlap."""
+    """Sorted positions of labels, moved up and down alike until they no longer overlap."""
     down = accumulate(places, lambda last, place: max(place, last + LINE))
     up = list(accumulate(reversed(places), lambda last, place: min(place, last - LINE)))
     return ((low + high) / 2 for low, high in zip(down, reversed(up), strict=True))

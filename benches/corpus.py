@@ -302,7 +302,7 @@ def hf_folder(vocabulary: Vocabulary, folder: Path) -> Path:
 
 
 def main() -> None:
-    """Measures the rows that are asked for."""
+    """Measures the requested rows."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--texts", type=Path, required=True, help="a folder with *.txt")
     parser.add_argument("--model", type=Path, required=True, help="a GGUF file whose pattern vocabularies.py knows")

@@ -159,7 +159,7 @@ def matrix(comparison: Comparison) -> str:
 
 
 def proof(cases: Cases, run: Run) -> str:
-    """The proof in numbers, with which a first page begins."""
+    """The proof in numbers, which a first page begins with."""
     compared, differing = (sum(count[key] for count in cases.values()) for key in ("cases", "differing"))
     loads = {name: run.load(CHARTED[0], name) for name in run.peers_of(CHARTED[0], "startup")}
     others = [load for name, load in loads.items() if name != OURS and isinstance(load, float)]
@@ -171,7 +171,7 @@ def proof(cases: Cases, run: Run) -> str:
 
 
 def main() -> None:
-    """Measures, unless told not to, and writes."""
+    """Measures, unless that is switched off, and writes."""
     if "--report" not in sys.argv[1:]:
         RESULTS.write_text(json.dumps(measure(), separators=(",", ":")) + "\n")
     data = json.loads(RESULTS.read_text())

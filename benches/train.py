@@ -1,4 +1,4 @@
-"""Measures training beside sentencepiece and tokenizers: seconds, peak memory and bytes per token, one process each.
+"""Measures training against sentencepiece and tokenizers: seconds, peak memory and bytes per token, one process each.
 
 `python benches/train.py FILE... [--vocab-size 32000] [--rounds 1] [--kinds bpe spm ...]`, in an environment with ggtok,
 gguf, sentencepiece and tokenizers. Every trainer reads the same files, with two threads and the settings of its peer:

@@ -91,7 +91,7 @@ class Vocabulary:
         return list(json.loads(self._converted("special.json").read_text()))
 
     def convert(self) -> None:
-        """Writes the files that are not there yet, or for one that cannot be written the reason."""
+        """Writes the missing files, or the reason why one cannot be written."""
         from ggtok import ConversionError, Tokenizer  # only here: the workers of other peers do without
 
         missing = {suffix: place for suffix in CONVERTERS if not (place := self._place(suffix)).exists()}

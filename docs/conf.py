@@ -39,7 +39,7 @@ SITE = "https://ggtok.readthedocs.io/en/latest/"
 
 
 def import_annotated() -> Any:
-    """ggtok, with the stub's annotated classes and functions in the place of the compiled ones."""
+    """ggtok, with the stub's annotated classes and functions instead of the compiled ones."""
     import ggtok
     import ggtok._ggtok as compiled
 
@@ -78,7 +78,7 @@ GENERATORS = [
     importlib.import_module(f"generate_{name}") for name in ("cli", "lists", "releases", "supported", "trace")
 ]
 GENERATED = {page: text for generator in GENERATORS for page, text in generator.pages().items()}
-"""What takes the place of the paragraph marked `<!-- generated -->`. Made before the stub is imported."""
+"""What replaces the paragraph marked `<!-- generated -->`. Made before the stub is imported."""
 DRAWN = {f"how/{path.stem}" for path in (DOCS / "how").glob("*.md")} - {"how/index"}
 """Pages whose generated part has drawings."""
 TRACE_PAGES: dict[str, str] = GENERATORS[-1].places()
@@ -284,7 +284,7 @@ def draw_examples(app: Any, env: Any, pages: list[str]) -> None:
 
 
 def lead_on(app: Any, exception: Exception | None) -> None:
-    """Writes a page at each address of `MOVED` that leads to the text's new place, or to the heading that was named."""
+    """Writes a page at each address of `MOVED` that redirects to the text's new address, or to the heading named."""
     if exception or app.builder.format != "html":
         return
     for page, target in MOVED.items():

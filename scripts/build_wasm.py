@@ -43,7 +43,7 @@ def sysroot(rustc: str) -> Path | None:
 
 
 def toolchain() -> tuple[str, list[str], dict[str, str]]:
-    """A sentence about the Rust that is there, and what cargo needs to use it: arguments and variables."""
+    """A sentence about the installed Rust, and what cargo needs to use it: arguments and variables."""
     if not shutil.which("cargo"):
         sys.exit(NO_RUST)
     own = shutil.which(os.environ.get("RUSTC", "rustc"))

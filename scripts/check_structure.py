@@ -249,7 +249,7 @@ def upward(graph: Graph, floors: tuple[str, ...], folder: str) -> Iterator[str]:
 
 
 def floor_of(module: str, places: dict[str, int]) -> int | None:
-    """The place of the longest path in the list that a module is at or below."""
+    """The index of the longest path in the list that a module is at or below."""
     parts = module.split("/")
     ends = range(len(parts), 0, -1)
     return next((places[path] for end in ends if (path := "/".join(parts[:end])) in places), None)

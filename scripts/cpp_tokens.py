@@ -94,7 +94,7 @@ def definitions(tokens: Sequence[Token]) -> Iterator[tuple[str, Sequence[Token]]
 
 
 def _name(head: Sequence[Token]) -> str:
-    """`struct x` and `enum x` by the word after it, `a::b::c(...)` by what stands before the bracket."""
+    """`struct x` and `enum x` by the word after it, `a::b::c(...)` by what is before the bracket."""
     words = [token.text for token in head]
     for keyword in ("struct", "class", "enum"):
         if keyword in words and "(" not in words:

@@ -182,7 +182,7 @@ EXAMPLES = {
 
 
 def place(stages: list[Stage], step: Step) -> tuple[int, int | None]:
-    """The place of a step. Raises `LookupError` if its stage is missing, so that the build fails."""
+    """The position of a step. Raises `LookupError` if its stage is missing, so that the build fails."""
     for at, stage in enumerate(stages):
         if re.search(step.stage, stage.title):
             return at, step.at

@@ -22,7 +22,7 @@ MOST = 6
 
 
 def pages() -> dict[str, str]:
-    """What stands below the introduction of the page."""
+    """The page below its introduction."""
     oldest, *later = builds()
     rows = "\n".join(f"| b{build} | {names} |" for build in reversed(later) if (names := new_in(build)))
     measured = ", ".join(f"b{build}" for build in builds())

@@ -31,7 +31,7 @@ def shown(pattern: str) -> str:
 
 
 def pages() -> dict[str, str]:
-    """The page, and what stands below its introduction."""
+    """The page, and the part below its introduction."""
     models, names, families = _ggtok.models(), _ggtok.pretokenizers(), _ggtok.families()
     model_rows = [(f"`{name}`", kind, ALGORITHMS[kind]) for name, kind in models.items()]
     name_rows = []

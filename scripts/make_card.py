@@ -28,7 +28,7 @@ TONES = ("#d3e5f8", "#fae4bf", "#cdecdf", "#ecd8ee")
 CARD_SIZE, TOUCH_SIZE, ICON_SIZE = (1200, 630), (180, 180), (32, 32)
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 KEYWORD = b"Source\0"
-"""Of the text in a picture that says what it was drawn from."""
+"""Begins the text in a picture that says what it was drawn from."""
 
 
 def card() -> str:

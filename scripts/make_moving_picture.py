@@ -30,7 +30,7 @@ STAGES = ("split", "merge", "tokens")
 
 WIDTH, HEIGHT, MARGIN = 600, 340, 24
 CHAR, BOX_TOP, BOX_HEIGHT = 21, 134, 40
-"""The width of a character's place, and where boxes are."""
+"""The width of a character's cell, and where boxes are."""
 IN_BOX, BETWEEN, PIECES = 4, 4, 22
 """Pixels between a box and its characters, between boxes, and between pieces."""
 CAPTION_TOP, LINE, STRIP_TOP = 208, 20, 266
@@ -78,7 +78,7 @@ class Box:
     start: int
     end: int
     token: int | None = None
-    """The place of the token that it became."""
+    """The position of the token that it became."""
 
 
 @dataclass
@@ -271,7 +271,7 @@ def _lines(caption: list[tuple[str, bool]]) -> Iterator[str]:
 
 
 def _boxes(shown: list[Scene], animation: Animation) -> Iterator[str]:
-    """Every box that there is in any scene: where it is not, it waits unseen in the place that it will have or had."""
+    """Every box of any scene. In the other scenes it is hidden, at the position that it will have or had."""
     places = [scene.places() for scene in shown]
     for box in dict.fromkeys(box for scene in shown for box in scene.boxes):
         values = []

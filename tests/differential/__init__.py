@@ -1,4 +1,4 @@
-"""A differential fuzzer: ggtok beside the live llama.cpp, call by call, with many vocabularies.
+"""A differential fuzzer: ggtok against the live llama.cpp, call by call, with many vocabularies.
 
     python -m tests.differential --seconds 60 --seed 7
     python -m tests.differential --replay TOKEN

@@ -1,4 +1,4 @@
-"""Conversations beside llama-server: its `/apply-template` and ours get the same made-up requests for many templates.
+"""Conversations compared with llama-server: its `/apply-template` and ours get the same made-up requests for many templates.
 
     python -m tests.differential.chats --templates FOLDER --per-template 50 --seed 1 --ours PROGRAM
     python -m tests.differential.chats --templates FOLDER --record FILE.jsonl.gz
@@ -120,7 +120,7 @@ DEVIATIONS = (
     Deviation(7, "half a pair of surrogates is not JSON; in Python it is a text of three bytes", lone_surrogate),
     Deviation(11, "`-0` in JSON is a floating-point number, and 0 to the server", minus_zero),
 )
-"""Every difference on purpose, as docs/chat.md numbers them. `explains` sees a case whose answers differ."""
+"""Every intended difference, as docs/chat.md numbers them. `explains` sees a case whose answers differ."""
 
 
 # Shrinking.
@@ -172,7 +172,7 @@ def shrink(body: Json, still: Callable[[Json], bool], limit: int) -> Json:
 
 
 def essence(error: str) -> str:
-    """What an error says, without the place and the values."""
+    """What an error says, without the position and the values."""
     told = error.rpartition("Error: ")[2] if "Error: " in error else error
     return re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\{.*\}|\d+", "_", told, flags=re.DOTALL).strip()[:160]
 
@@ -189,7 +189,7 @@ def outline(value: Any, key: str = "") -> Any:
 
 
 def around(text: str, at: int) -> str:
-    """The text before and after a place."""
+    """The text before and after a position."""
     return repr(text[max(0, at - 20) : at + 20])
 
 
@@ -201,7 +201,7 @@ def first_difference(case: Case) -> int:
 
 
 def kind(case: Case, shrunk: bool) -> str:
-    """Cases with the same kind have the same reason, as far as one can tell."""
+    """Cases with the same kind probably have the same reason."""
     told = cause(case)
     if told == TEXT:
         if shrunk:

@@ -262,7 +262,7 @@ class Writer:
         return messages[: None if self.one(0.9) else self.random.randrange(1, len(messages) + 1)]
 
     def messages(self, with_tools: bool) -> list[Json]:
-        """A conversation of one to eight messages or so."""
+        """A conversation of about one to eight messages."""
         messages: list[Json] = []
         if self.one(0.45):
             role = "developer" if self.one(0.12) else "system"
@@ -353,7 +353,7 @@ def field(name: str, roles: tuple[str, ...], *values: Any) -> Change:
 
 
 def bare_request(writer: Writer, body: Json) -> None:
-    """Removes the tools and lets the calls stand."""
+    """Removes the tools and keeps the calls."""
     body.pop("tools", None)
 
 

@@ -1,4 +1,4 @@
-"""Our template engine beside llama.cpp's, with made-up templates and llama.cpp's own.
+"""Our template engine against llama.cpp's, with made-up templates and llama.cpp's own.
 
     python -m tests.differential.jinja --seconds 60 --seed 7 --ours target/release/examples/render
     python -m tests.differential.jinja --seed 7 --first 1234 --count 1 --ours ...       # one case again
@@ -73,7 +73,7 @@ DEVIATIONS = [
         ),
     ),
 ]
-"""The differences that are meant to be, in one place."""
+"""The intended differences, in one place."""
 
 
 def message(answer: Answer) -> str:
@@ -272,7 +272,7 @@ def _without_runs(pieces: list[str], longest: int) -> Iterator[str]:
 
 
 def smaller_values(value: Any) -> Iterator[Any]:
-    """Simpler JSON of the same type, or something in its place."""
+    """Simpler JSON of the same type, or a replacement."""
     if isinstance(value, dict):
         for key in value:
             yield {k: v for k, v in value.items() if k != key}

@@ -55,7 +55,7 @@ def decode(
     clean_spaces: bool,
     prompt: Sequence[int] = (),
 ) -> bytes:
-    """What belongs to the ids in the text of the prompt and the ids, with every byte's origin written beside it."""
+    """What belongs to the ids in the text of the prompt and the ids, with every byte's origin."""
     whole = [(id, True) for id in prompt] + [(id, False) for id in ids]
     strip_space = vocab.add_space_prefix
     if whole and whole[0][0] == vocab.bos:

@@ -216,7 +216,7 @@ def plamo2(draw: Draw) -> Vocab:
     head = [*HEAD, *((text, TokenType.BYTE) for text in spelling.BYTE_TOKENS)]
     tokens, types = typed(draw, head, drawn, MOSTLY_NORMAL)
     scores = [draw(SCORES) if type != TokenType.BYTE else 0.0 for type in types]
-    # llama.cpp has changed its mind about BOS and EOS here, so neither is asked for.
+    # llama.cpp has changed its behaviour for BOS and EOS here, so neither is requested.
     return Vocab("plamo2", tokens, types, scores, bos=1, eos=2, unk=0)
 
 

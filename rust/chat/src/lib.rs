@@ -1,8 +1,8 @@
 //! Conversations as llama.cpp reads them: a chat template and a request become a prompt whose bytes know who wrote them.
 //!
 //! A [`Request`] is the body of `/v1/chat/completions`. [`ChatTemplate::apply`] reads it by llama-server's rules (`rules`),
-//! repairs it for the template, and renders it with the template language of llama.cpp (`language`). The
-//! resulting [`Text`] is cut into runs, each with its [`Origin`]: the template, or one of the caller's strings. From the origins
+//! repairs it for the template, and renders it with the template language of llama.cpp (`language`). The resulting
+//! [`Text`] is cut into runs, each with its [`Origin`]: the template, or one of the caller's strings. From the origins
 //! follow the ids ([`encode`]: control tokens are read only in what the template wrote), the tokens of each message
 //! ([`message_spans`]) and what the model itself would write ([`ChatTemplate::masked`]).
 //!
