@@ -76,7 +76,7 @@ QUICK = {"rounds": 1, "limit_bytes": 400_000, "growth_bytes": 16_000_000}
 
 def arguments() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Measure ggtok beside its peers.")
+    parser = argparse.ArgumentParser(description="Measure ggtok and its peers.")
     parser.add_argument("--env", type=Path, default=HERE / ".venv", help="environment and converted vocabularies")
     parser.add_argument("--ggtok", default=str(ROOT), help="what pip installs as ggtok (default: this checkout)")
     parser.add_argument("--ggtok-python", type=Path, help="interpreter that already has ggtok; nothing is installed")

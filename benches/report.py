@@ -345,7 +345,7 @@ def markdown(run: Run) -> str:
     machine, settings = run.machine, run.settings
     peers = [[label(name), run.version(name), PEERS[name].calls] for name in run.peers]
     sections = [
-        "# ggtok beside its peers\n\nWritten by `python benches/compare.py`; docs/performance.md says how.\n",
+        "# ggtok and its peers\n\nWritten by `python benches/compare.py`; docs/performance.md says how.\n",
         f"{machine['processor']}, one of {machine['cores']} cores, {machine['system']}, CPython {machine['python']}, "
         f"{settings['date']}; load average {machine['load']:.1f} at the start; medians of up to "
         f"{settings['rounds']} rounds.\n",

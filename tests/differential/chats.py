@@ -1,4 +1,4 @@
-"""Conversations compared with llama-server: its `/apply-template` and ours get the same made-up requests for many templates.
+"""Conversations against llama-server: its `/apply-template` and ours get the same made-up requests for many templates.
 
     python -m tests.differential.chats --templates FOLDER --per-template 50 --seed 1 --ours PROGRAM
     python -m tests.differential.chats --templates FOLDER --record FILE.jsonl.gz
