@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 import warnings
 from dataclasses import dataclass
 from io import BytesIO
@@ -317,18 +316,9 @@ def test_few_renderings(name: str, part: float) -> None:
 
 
 def test_many_messages() -> None:
-    def talk(count: int) -> list[dict[str, Any]]:
-        return [SYSTEM, *[user("What is LoRA?"), assistant("Low-rank adaptation.")] * count, user("Thanks")]
-
-    def seconds(count: int) -> float:
-        messages = talk(count)
-        most = TOK.count_messages(talk(count // 2))
-        best = float("inf")
-        for _ in range(3):
-            start = time.perf_counter()
-            kept = TOK.trim_messages(messages, most)
-            best = min(best, time.perf_counter() - start)
-        assert len(kept) == len(talk(count // 2))
-        return best
-
-    assert seconds(5000) < 30 * seconds(500) + 0.1
+    """As many renderings as for few; and nothing else looks at each message for each other."""
+    talk = [SYSTEM, *[user("What is LoRA?"), assistant("Low-rank adaptation.")] * 5000, user("Thanks")]
+    half = [SYSTEM, *talk[5001:]]
+    kept, renderings = counted(talk, TOK.count_messages(half, warnings=[]), None)
+    assert kept == half
+    assert renderings <= 4

@@ -296,18 +296,16 @@ def test_a_line_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_long_line_is_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time and memory are linear in the length of a line: 300 MB in a sparse file."""
+    """A line of 100 MB, in a sparse file. Searching it again for each block would take minutes."""
     import resource
-    import time
 
     path = tmp_path / "a.txt"
     with path.open("wb") as file:
-        file.truncate(300 << 20)
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+        file.truncate(100 << 20)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     [block] = blocks_of(path, format="lines")
-    assert len(block.table["text"][0].as_buffer()) == 300 << 20
-    assert time.process_time() - start < 20
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1200 << 10
+    assert len(block.table["text"][0].as_buffer()) == 100 << 20
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10
 
 
 # ---------------------------------------------------------------------------------------------------- compressed files

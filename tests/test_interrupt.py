@@ -17,7 +17,7 @@ PRELUDE = """
     tok = ggtok.Tokenizer.builtin("bpe")
 
     def interrupted(work, after=0.02):
-        # Sends Ctrl-C at the third tick of a timer that is heard during the call. Ticks that nothing hears are one tick,
+        # Sends Ctrl-C at the third tick of a timer that is heard during the call. Ticks that nothing hears are one,
         # so a call that does not listen comes to its end first.
         tok.encode_array("a")  # the import of numpy is not interrupted
         ticks = 0

@@ -381,7 +381,8 @@ def test_progress_is_reported_and_stops(kind: str, last: str) -> None:
 
     def hear(phase: str, done: int, total: int) -> None:
         phases.add(phase)
-        time.sleep(0.11)
+        if last not in phases:
+            time.sleep(0.11)  # what is reported sooner after this is left out
 
     trained(kind, progress=hear)
     assert phases == {"counting", last}
