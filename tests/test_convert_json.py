@@ -14,7 +14,7 @@ from typing import Any
 import gguf
 import pytest
 import tokenizers  # type: ignore[import-untyped,unused-ignore]
-from conftest import BUILTIN
+from conftest import BUILTIN, VOCABULARIES
 from ggtok import ConversionError, GgtokError, TokenAttribute, Tokenizer, TokenizerWarning, UnsupportedError, _ggtok
 from ggtok.lab.convert import architectures, special_tokens
 from ggtok.lab.convert.from_tokenizers import PROBES
@@ -173,7 +173,7 @@ def test_other_patterns_and_normalizers_are_said(
 
 def test_the_library_is_huggingfaces() -> None:
     """For every family of patterns, and for models with byte fallback, on the texts that tell patterns apart."""
-    data = Tokenizer.builtin("bpe")._metadata.data
+    data = (VOCABULARIES / "bpe.gguf").read_bytes()
     files = [written(Tokenizer.builtin("spm").to_tokenizers_json)]
     for name, row in _ggtok.pretokenizers().items():
         if row["family"] not in ("kimi-k2", "afmoe", "tiny-aya") and _ggtok.families()[row["family"]]["byte_encode"]:

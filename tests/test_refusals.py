@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from ggtok import GgtokError, Tokenizer
-from ggtok.lab import releases as _releases
+from ggtok.lab.releases import builds, data
 from ggtok.lab.verify.child import Child
 from ggtok.lab.verify.comparing import agrees
 from ggtok.lab.verify.library import find_library
@@ -188,9 +188,9 @@ def test_a_file_that_is_gone_or_another(tmp_path: Path) -> None:
 
 def test_a_name_that_was_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new pre-tokenizer needs no row: nothing is claimed."""
-    monkeypatch.setitem(_releases.data(), "pre-tokenizer", {})
+    monkeypatch.setitem(data(), "pre-tokenizer", {})
     releases = Tokenizer.builtin("bpe").releases
-    assert releases.unclaimed == (f"no release up to b{_releases.builds()[-1]} accepts the pre-tokenizer qwen2",)
+    assert releases.unclaimed == (f"no release up to b{builds()[-1]} accepts the pre-tokenizer qwen2",)
 
 
 def damaged(base: list[Pair]) -> Iterator[tuple[str, bytes]]:

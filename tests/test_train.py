@@ -226,7 +226,7 @@ def test_llama_cpp_reads_it_alike(
     size = {"bpe": 2000, "spm": 3000, "wordpiece": 2500, "unigram": 3000}[kind]
     tok = train([corpus(shared, name, 30_000) for name in CORPORA], kind, size, **settings)
     path = tmp_path / "trained.gguf"
-    path.write_bytes(tok._metadata.data)
+    tok.to_gguf(path)
     llama = llama_cpp.LlamaReference(path)
     assert llama.n_tokens == tok.vocab_size == size
     for name in CORPORA:
