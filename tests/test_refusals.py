@@ -236,8 +236,8 @@ def test_beside_llama_cpp(base: list[Pair], sides: tuple[Child, Child], tmp_path
     path = tmp_path / "a.gguf"
     files = [*damaged(base), *((name, data) for name, (data, _) in REFUSED.items()), *SOUND.items()]
     opened = claimed = 0
-    for name, data in files:
-        path.write_bytes(data)
+    for name, content in files:
+        path.write_bytes(content)
         try:
             tokenizer = Tokenizer.from_gguf(path)
         except GgtokError:
