@@ -476,6 +476,17 @@ def test_info_adds_up(folder: Path, tmp_path: Path) -> None:
     assert "b.jsonl.gz" in page
     assert json.loads(json.dumps(found.to_dict()))["documents"] == 4000
     assert "b.jsonl.gz" in found._repr_html_()
+    assert "0 more" not in page + found._repr_html_()
+
+
+def test_the_smallest_sources_are_summed_up(tmp_path: Path) -> None:
+    for number in range(12):
+        (tmp_path / f"{number}.txt").write_text("word\n\n" * (100 + number))
+    build(sorted(tmp_path.glob("*.txt")), tmp_path / "out", tokenizer="bpe", format="flat")
+    found = info(tmp_path / "out")._repr_html_()
+    assert "11.txt" in found
+    assert "1.txt" not in found.replace("11.txt", "")
+    assert "and 2 more" in found
 
 
 def lines(number: int) -> Iterator[str]:

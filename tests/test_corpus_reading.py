@@ -287,9 +287,9 @@ def test_a_line_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     small_blocks(monkeypatch, 10)
     monkeypatch.setattr("ggtok.corpus.reading.lines.MOST_LINE", 35)
     path = tmp_path / "a.txt"
-    path.write_bytes(b"a\n" + b"b" * 34 + b"\n" + b"c" * 35 + b"\nd\n" + b"e" * 99)
+    path.write_bytes(b"a" * 34 + b"\n" + b"b" * 34 + b"\n" + b"c" * 35 + b"\nd\n" + b"e" * 99)
     blocks = blocks_of(path, format="lines")
-    assert rows_of(blocks) == {1: "a", 2: "b" * 34, 4: "d"}
+    assert rows_of(blocks) == {1: "a" * 34, 2: "b" * 34, 4: "d"}
     assert [bad.row for bad in bad_of(blocks)] == [3, 5]
     assert bad_of(blocks)[1].reason == "the line has 99 bytes, more than 35"
     assert bad_of(blocks)[1].data.startswith(b"eeeeeeee")

@@ -66,7 +66,7 @@ def test_rows_rates_and_the_row_of_all() -> None:
 def test_a_file_is_read_in_parts_as_one_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["The quick brown fox isn't lazy.\n" * 9, "知之為知之,不知為不知,是知也" * 5, "a" * 100, "\n \n" * 30, ""]
     whole = [evaluate(TOKENIZERS, [text]) for text in texts]
-    monkeypatch.setattr("ggtok.lab.evaluate.READ_SIZE", 16)
+    monkeypatch.setattr("ggtok.lab.evaluate.READ_SIZE", 13)
     for text, expected in zip(texts, whole, strict=True):
         path = tmp_path / "text"
         path.write_text(text, encoding="utf-8", newline="")

@@ -43,6 +43,12 @@ def test_only_the_beginning_is_read(server: Web) -> None:
     assert tok._source is None
 
 
+def test_a_file_that_stays_the_same(server: Web) -> None:
+    url = server.route("/m", lambda handler: handler.ranged(BPE, etag='"1"'))
+    assert Tokenizer.from_model(url) == Tokenizer.from_gguf(BPE)
+    assert len(server.ranges) > 2
+
+
 def test_connections_are_kept(server: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     accepted = []
 
