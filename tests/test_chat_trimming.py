@@ -198,6 +198,9 @@ def test_other_ways_of_counting() -> None:
     pytest.importorskip("jinja2")
     options: dict[str, Any] = {"raw": True, "trust": True, "template_text": STRICT}
     assert trim_to([SYSTEM, *TALK[3:]], **options) == [SYSTEM, *TALK[3:]]
+    talk = [SYSTEM, *[user("What is LoRA?"), assistant("Low-rank adaptation.")] * 9, user("end")]
+    for first in range(1, len(talk), 2):
+        assert trim_to([SYSTEM, *talk[first:]], talk, **options) == [SYSTEM, *talk[first:]]
     with pytest.raises(GgtokError, match="trust=True"):
         TOK.trim_messages(TALK, 99, raw=True)
 
