@@ -112,3 +112,7 @@ def test_the_chart_is_an_svg_with_a_bar_per_score(tmp_path: Path) -> None:
     assert [text for text in texts if text in ("a", "b", "all")] == ["a", "b", "all"]
     assert texts.count("<b>&") == 3
     assert f"{evaluation.scores[0].bytes_per_token:.3g}" in texts
+    # Nothing is drawn above the title or below the end.
+    rows = [float(element.get("y", 0)) for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert rows[0] == min(rows) < sorted(rows)[1]
+    assert max(rows) < float(root.get("height", 0))

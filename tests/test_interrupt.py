@@ -181,8 +181,13 @@ def test_other_threads_encode_meanwhile() -> None:
     run(code)
 
 
-@pytest.mark.parametrize("module", ["numpy", "numpy._core", "numpy.lib", "numpy.linalg"])
-@pytest.mark.parametrize("call", ["encode_array('a')", "encode_batch(['a']).ids", "encode_batch(['a'])[0]"])
+@pytest.mark.parametrize(
+    ("call", "module"),
+    [
+        *(("encode_array('a')", module) for module in ("numpy", "numpy._core", "numpy.lib", "numpy.linalg")),
+        *((call, "numpy") for call in ("encode_batch(['a']).ids", "encode_batch(['a'])[0]")),
+    ],
+)
 def test_ctrl_c_while_numpy_is_imported(call: str, module: str) -> None:
     """It is raised once the import is done: half imported, numpy could not be imported again."""
     code = f"""

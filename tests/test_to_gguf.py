@@ -92,14 +92,15 @@ def test_overrides_are_written() -> None:
     """Those that had an effect, in the type that they were read as."""
     overrides: dict[str, Any] = {"tokenizer.ggml.add_bos_token": False, "tokenizer.ggml.eos_token_id": -1}
     overrides |= {"general.name": "other", "tokenizer.ggml.bos_token_id": "text", "unrelated": 1, "general.new": 1.5}
-    overrides |= {"tokenizer.ggml.tokens": "array", "general.large": 1 << 40}
+    overrides |= {"tokenizer.ggml.tokens": "array", "general.large": 1 << 32, "general.max": (1 << 32) - 1}
     tokenizer = Tokenizer.from_gguf(VOCABULARIES / "spm.gguf", overrides=overrides)
     data = written(tokenizer)
     assert Tokenizer.from_gguf(data) == tokenizer
     new = contents(data)
     assert new["tokenizer.ggml.eos_token_id"] == (Type.UINT32, 0xFFFFFFFF)
     assert new["tokenizer.ggml.bos_token_id"] == (Type.UINT32, 1)
-    assert (new["general.new"], new["general.large"]) == ((Type.FLOAT32, 1.5), (Type.INT64, 1 << 40))
+    assert (new["general.new"], new["general.large"]) == ((Type.FLOAT32, 1.5), (Type.INT64, 1 << 32))
+    assert new["general.max"] == (Type.UINT32, (1 << 32) - 1)
     assert "unrelated" not in new
 
 
