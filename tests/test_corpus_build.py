@@ -223,6 +223,7 @@ def test_an_input_that_changes_during_the_run_is_an_error(tmp_path: Path) -> Non
     source = write_jsonl(tmp_path / "a.jsonl", [{"text": text} for text in texts(2000)])
 
     def append(state: ggtok.corpus.State) -> None:
+        assert state.phase == "encoding" or (state.documents, state.tokens, state.shards) == (0, 0, 0)
         if state.bytes == source.stat().st_size == size:  # all of it is hashed, and nothing encoded
             with source.open("a") as file:
                 file.write('{"text": "late"}\n')
