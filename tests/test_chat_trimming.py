@@ -298,7 +298,7 @@ def test_as_much_as_fits_of_anything(messages: list[dict[str, Any]], most: int, 
 # How long it takes
 
 
-def counted(messages: list[dict[str, Any]], most: int, text: str) -> tuple[list[dict[str, Any]], int]:
+def counted(messages: list[dict[str, Any]], most: int, text: str | None) -> tuple[list[dict[str, Any]], int]:
     """The messages that stay, and how many renderings they took."""
     with mock.patch.object(Conversation, "render", autospec=True, side_effect=Conversation.render) as render:
         return TOK.trim_messages(messages, most, template_text=text, warnings=[]), render.call_count

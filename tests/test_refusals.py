@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import FORMATS
 from ggtok import GgtokError, Tokenizer
 from ggtok.lab.releases import builds, data
 from ggtok.lab.verify.child import Child
@@ -16,7 +17,7 @@ from ggtok.lab.verify.comparing import agrees
 from ggtok.lab.verify.library import find_library
 from ggtok.lab.verify.serve import Query
 from ggtok.lab.verify.verify import OURS, REFERENCE
-from ggtok.tokenizer.keys import FORMATS, Type
+from gguf import GGUFValueType as Type
 from oracles.spelling import BYTE_TOKENS
 
 pytestmark = pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
