@@ -170,6 +170,14 @@ def test_tiktoken_needs_ranks(tokens: list[str], merges: list[str], pre: str, re
     same(encoding.encode_ordinary, lambda text: tokenizer.encode(text, add_special=False), texts)
 
 
+@pytest.mark.parametrize(("second", "is_refused"), [("<x>>", True), ("<y>", False)])
+def test_tiktoken_needs_special_tokens_that_are_told_apart(second: str, is_refused: bool) -> None:
+    types = [1] * 256 + [1, 3, 3]
+    tokenizer = byte_level(["ab", "<x>", second], ["a b"], **{"tokenizer.ggml.token_type": types})
+    with pytest.raises(ConversionError, match="either of the special tokens") if is_refused else contextlib.nullcontext():
+        tokenizer.to_tiktoken(io.BytesIO())
+
+
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=8, unique=True),
     st.lists(st.text("abc", min_size=1, max_size=12), min_size=3, max_size=6),
