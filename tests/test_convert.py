@@ -170,12 +170,11 @@ def test_tiktoken_needs_ranks(tokens: list[str], merges: list[str], pre: str, re
     same(encoding.encode_ordinary, lambda text: tokenizer.encode(text, add_special=False), texts)
 
 
-@pytest.mark.parametrize(("second", "is_refused"), [("<x>>", True), ("<y>", False)])
-def test_tiktoken_needs_special_tokens_that_are_told_apart(second: str, is_refused: bool) -> None:
-    types = [1] * 256 + [1, 3, 3]
-    tokenizer = byte_level(["ab", "<x>", second], ["a b"], **{"tokenizer.ggml.token_type": types})
-    with pytest.raises(ConversionError, match="either of the special tokens") if is_refused else contextlib.nullcontext():
-        tokenizer.to_tiktoken(io.BytesIO())
+def test_tiktoken_needs_special_tokens_that_are_told_apart() -> None:
+    types = {"tokenizer.ggml.token_type": [1] * 257 + [3, 3]}
+    byte_level(["ab", "<x>", "<y>"], ["a b"], **types).to_tiktoken(io.BytesIO())
+    with pytest.raises(ConversionError, match="either of the special tokens '<x>' and '<x>>'"):
+        byte_level(["ab", "<x>", "<x>>"], ["a b"], **types).to_tiktoken(io.BytesIO())
 
 
 @given(
