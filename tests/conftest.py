@@ -22,7 +22,7 @@ import gguf
 import numpy as np
 import pytest
 from ggtok._ggtok import Array
-from ggtok.tokenizer.keys import FORMATS, Type
+from gguf import GGUFValueType as Type
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles import strategies
@@ -31,6 +31,9 @@ SHARED = Path(os.environ.get("GGTOK_SHARED") or Path(__file__).parents[2] / "sha
 ABSENT = f"no shared material at {SHARED} (set GGTOK_SHARED)"
 
 BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
+FORMATS = dict(zip(Type, "BbHhIif?saQqd", strict=True))
+"""The codes of GGUF's types in the module `struct`. Strings and arrays also have a length."""
+
 TOKENIZERS = {name: ggtok.Tokenizer.builtin(name) for name in BUILTIN}
 VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from conftest import every_kind
+from conftest import TOKENIZERS, every_kind
 from ggtok import GgtokError, TokenIndexError, Tokenizer
 from hypothesis import strategies as st
 from oracles import strategies
@@ -92,6 +92,13 @@ class Given:
 
     def __arrow_c_array__(self, requested_schema: object = None) -> Any:
         return self.column.__arrow_c_array__(requested_schema)
+
+
+def test_control_tokens_are_text_unless_asked_for() -> None:
+    text = "a<|im_end|>"
+    assert TOKENIZERS["bpe"].encode_batch([text]).tolist() == [TOKENIZERS["bpe"].encode(text)]
+    parsed = TOKENIZERS["bpe"].encode_batch([text], parse_special=True).tolist()
+    assert parsed == [TOKENIZERS["bpe"].encode(text, parse_special=True)] != [TOKENIZERS["bpe"].encode(text)]
 
 
 def test_only_the_protocol_is_used() -> None:

@@ -545,6 +545,12 @@ def test_raw(tok: Tokenizer) -> None:
     assert tok.apply_chat_template(HI, template_text=text, raw=True) == "01"
     prompt: dict[str, Any] = {"add_generation_prompt": False, "continue_final_message": True}
     assert tok.apply_chat_template(TALK, template_text=CHATML, raw=True, **prompt).endswith("assistant\nHello")
+    talk: list[dict[str, Any]] = [
+        *HI,
+        {"role": "assistant", "content": [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]},
+    ]
+    text = "{% for message in messages %}{% for part in message.content %}{{ part.text }}{% endfor %};{% endfor %}"
+    assert tok.apply_chat_template(talk, template_text=text, raw=True, **prompt) == ";Hello"
 
 
 def test_ids_of_raw_text_need_trust(tok: Tokenizer) -> None:

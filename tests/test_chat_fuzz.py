@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
 
 CHARS = 64 << 20
 """Bytes that a call may allocate."""
-SECONDS = 10.0
-"""Processor time for one template: ten times what the steps take."""
 CALL = {
     "role": "assistant",
     "content": None,
@@ -121,14 +118,11 @@ def tok() -> Any:
 @given(TEMPLATES)
 def test_any_template_is_bounded(tok: Tokenizer, template: str) -> None:
     for call in (tok.apply_chat_template, tok.encode_chat):
-        started = time.process_time()
         try:
             result: str | list[int] = call(MESSAGES, template_text=template, add_generation_prompt=False)
         except GgtokError as error:
             result = str(error)
         assert len(result) <= CHARS
-        taken = time.process_time() - started
-        assert taken < SECONDS, f"{taken:.1f} s for {template!r}"
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 import warnings
 from dataclasses import dataclass
 from io import BytesIO
@@ -199,6 +198,9 @@ def test_other_ways_of_counting() -> None:
     pytest.importorskip("jinja2")
     options: dict[str, Any] = {"raw": True, "trust": True, "template_text": STRICT}
     assert trim_to([SYSTEM, *TALK[3:]], **options) == [SYSTEM, *TALK[3:]]
+    talk = [SYSTEM, *[user("What is LoRA?"), assistant("Low-rank adaptation.")] * 9, user("end")]
+    for first in range(1, len(talk), 2):
+        assert trim_to([SYSTEM, *talk[first:]], talk, **options) == [SYSTEM, *talk[first:]]
     with pytest.raises(GgtokError, match="trust=True"):
         TOK.trim_messages(TALK, 99, raw=True)
 
@@ -296,7 +298,7 @@ def test_as_much_as_fits_of_anything(messages: list[dict[str, Any]], most: int, 
 # How long it takes
 
 
-def counted(messages: list[dict[str, Any]], most: int, text: str) -> tuple[list[dict[str, Any]], int]:
+def counted(messages: list[dict[str, Any]], most: int, text: str | None) -> tuple[list[dict[str, Any]], int]:
     """The messages that stay, and how many renderings they took."""
     with mock.patch.object(Conversation, "render", autospec=True, side_effect=Conversation.render) as render:
         return TOK.trim_messages(messages, most, template_text=text, warnings=[]), render.call_count
@@ -317,18 +319,9 @@ def test_few_renderings(name: str, part: float) -> None:
 
 
 def test_many_messages() -> None:
-    def talk(count: int) -> list[dict[str, Any]]:
-        return [SYSTEM, *[user("What is LoRA?"), assistant("Low-rank adaptation.")] * count, user("Thanks")]
-
-    def seconds(count: int) -> float:
-        messages = talk(count)
-        most = TOK.count_messages(talk(count // 2))
-        best = float("inf")
-        for _ in range(3):
-            start = time.perf_counter()
-            kept = TOK.trim_messages(messages, most)
-            best = min(best, time.perf_counter() - start)
-        assert len(kept) == len(talk(count // 2))
-        return best
-
-    assert seconds(5000) < 30 * seconds(500) + 0.1
+    """As many renderings as for few; and nothing else looks at each message for each other."""
+    talk = [SYSTEM, *[user("What is LoRA?"), assistant("Low-rank adaptation.")] * 5000, user("Thanks")]
+    half = [SYSTEM, *talk[5001:]]
+    kept, renderings = counted(talk, TOK.count_messages(half, warnings=[]), None)
+    assert kept == half
+    assert renderings <= 4

@@ -226,7 +226,9 @@ def test_what_is_said() -> None:
     walk.key("n")
     walk.key("\r")
     walk.key("n")
-    screen = " ".join(walk.screen(100, 24, False))
+    lines = walk.screen(100, 24, False)
+    assert lines[7:9] == ["▁ W o r l d ", "▁ W or  l d "]
+    screen = " ".join(lines)
     assert "o + r → or: 3 pairs could merge; this one has the best score (\u221211)." in screen
     assert " The next best was ld (\u2212179)." in screen
 

@@ -41,8 +41,12 @@ def test_a_gguf_file_is_not_read_as_text(command: str, model: Path) -> None:
     assert done.err == "ggtok: error: standard input is a GGUF file, not a text: -m MODEL names a model\n"
 
 
-def test_a_text_about_gguf_is_a_text() -> None:
+def test_a_text_about_gguf_is_a_text(tmp_path: Path) -> None:
+    """Even if one of its parts begins like a file."""
     assert call("count", "--builtin", "bpe", text=b"GGUF is a format").code == 0
+    path = tmp_path / "text"
+    path.write_bytes(b"x" * (1 << 20) + b"GGUF\3\0\0\0")
+    assert call("count", "--builtin", "bpe", path).code == 0
     assert call("count", "--builtin", "bpe", "-p", "GGUF\3\1").code == 0
 
 

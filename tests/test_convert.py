@@ -16,7 +16,7 @@ import pytest
 import sentencepiece  # type: ignore[import-untyped,unused-ignore]
 import tiktoken
 import tokenizers  # type: ignore[import-untyped,unused-ignore]
-from conftest import ABSENT, BUILTIN, SHARED
+from conftest import ABSENT, BUILTIN, SHARED, VOCABULARIES
 from ggtok import ConversionError, GgtokError, TokenAttribute, Tokenizer, TokenizerWarning, _ggtok
 from ggtok.lab.convert import protobuf
 from ggtok.lab.convert.gguf import gguf_bytes
@@ -114,7 +114,7 @@ def test_tiktoken(name: str) -> None:
 
 def test_tiktoken_of_every_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every family with one pattern, over the builtin vocabulary's tokens."""
-    data, count = Tokenizer.builtin("bpe")._metadata.data, 0
+    data, count = (VOCABULARIES / "bpe.gguf").read_bytes(), 0
     texts = documents()[:: 3 if SHARED.exists() else 1]
     names = {row["family"]: name for name, row in _ggtok.pretokenizers().items()}
     for family, name in names.items():
@@ -168,6 +168,13 @@ def test_tiktoken_needs_ranks(tokens: list[str], merges: list[str], pre: str, re
     encoding = as_tiktoken(tokenizer)
     texts = ["abcab", "bcabc", "xyz abc", "aabcc"]
     same(encoding.encode_ordinary, lambda text: tokenizer.encode(text, add_special=False), texts)
+
+
+def test_tiktoken_needs_special_tokens_that_are_told_apart() -> None:
+    types = {"tokenizer.ggml.token_type": [1] * 257 + [3, 3]}
+    byte_level(["ab", "<x>", "<y>"], ["a b"], **types).to_tiktoken(io.BytesIO())
+    with pytest.raises(ConversionError, match="either of the special tokens '<x>' and '<x>>'"):
+        byte_level(["ab", "<x>", "<x>>"], ["a b"], **types).to_tiktoken(io.BytesIO())
 
 
 @given(
@@ -240,7 +247,7 @@ def without_ties(
 
 
 def test_tokenizers_json_of_every_pattern() -> None:
-    data = Tokenizer.builtin("bpe")._metadata.data
+    data = (VOCABULARIES / "bpe.gguf").read_bytes()
     texts = documents()[:: 3 if SHARED.exists() else 1]
     names = {row["family"]: name for name, row in _ggtok.pretokenizers().items()}
     for family, name in names.items():
@@ -260,7 +267,7 @@ def test_tokenizers_json_of_every_pattern() -> None:
 @pytest.mark.parametrize("spaces", [(False, False), (False, True), (True, False), (True, True)])
 def test_spaces_of_unigram(spaces: tuple[bool, bool]) -> None:
     keys = ("tokenizer.ggml.remove_extra_whitespaces", "tokenizer.ggml.add_space_prefix")
-    data = Tokenizer.builtin("unigram")._metadata.data
+    data = (VOCABULARIES / "unigram.gguf").read_bytes()
     tokenizer = Tokenizer.from_gguf(data, overrides=dict(zip(keys, spaces, strict=True)))
     other = as_tokenizers(tokenizer)
     texts = ["", " ", "   ", "a", " a", "  a", "a ", " a  b  ", "\n", "\u2581a", "a\u2581 b"]

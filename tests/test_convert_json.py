@@ -14,7 +14,7 @@ from typing import Any
 import gguf
 import pytest
 import tokenizers  # type: ignore[import-untyped,unused-ignore]
-from conftest import BUILTIN
+from conftest import BUILTIN, VOCABULARIES
 from ggtok import ConversionError, GgtokError, TokenAttribute, Tokenizer, TokenizerWarning, UnsupportedError, _ggtok
 from ggtok.lab.convert import architectures, special_tokens
 from ggtok.lab.convert.from_tokenizers import PROBES
@@ -173,11 +173,10 @@ def test_other_patterns_and_normalizers_are_said(
 
 def test_the_library_is_huggingfaces() -> None:
     """For every family of patterns, and for models with byte fallback, on the texts that tell patterns apart."""
-    data = Tokenizer.builtin("bpe")._metadata.data
-    files = [written(Tokenizer.builtin("spm").to_tokenizers_json)]
+    path, files = VOCABULARIES / "bpe.gguf", [written(Tokenizer.builtin("spm").to_tokenizers_json)]
     for name, row in _ggtok.pretokenizers().items():
         if row["family"] not in ("kimi-k2", "afmoe", "tiny-aya") and _ggtok.families()[row["family"]]["byte_encode"]:
-            files.append(written(Tokenizer.from_gguf(data, overrides={"tokenizer.ggml.pre": name}).to_tokenizers_json))
+            files.append(written(Tokenizer.from_gguf(path, overrides={"tokenizer.ggml.pre": name}).to_tokenizers_json))
     splits: list[dict[str, Any]] = [
         {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False},
         {"type": "Split", "pattern": {"Regex": r"\p{^L}\P{L}+|\w+\d"}, "behavior": "Removed", "invert": True},
@@ -380,6 +379,13 @@ def test_special_tokens_are_those_of_the_converter(
     found = special_tokens.entries(file, named, {"<s>": 0, "</s>": 1, "<x>": 2}, meant, 3)
     keys = SPECIAL | FLAGS | {"cls": "cls_token_id"}
     assert found == {f"tokenizer.ggml.{keys[name]}": value for name, value in expected.items()}
+
+
+def test_special_tokens_of_roberta() -> None:
+    file = {"post_processor": {"type": "RobertaProcessing", "cls": ["<s>", 0], "sep": ["</s>", 1]}}
+    for config, expected in (({"bos_token": "<s>"}, (0, 1)), ({"cls_token": "<x>", "sep_token": "<x>"}, (2, 2))):
+        found = special_tokens.entries(file, config, {"<s>": 0, "</s>": 1, "<x>": 2}, architectures.of({}, None), 3)
+        assert (found["tokenizer.ggml.cls_token_id"], found["tokenizer.ggml.seperator_token_id"]) == expected
 
 
 # Chat templates

@@ -287,27 +287,25 @@ def test_a_line_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     small_blocks(monkeypatch, 10)
     monkeypatch.setattr("ggtok.corpus.reading.lines.MOST_LINE", 35)
     path = tmp_path / "a.txt"
-    path.write_bytes(b"a\n" + b"b" * 34 + b"\n" + b"c" * 35 + b"\nd\n" + b"e" * 99)
+    path.write_bytes(b"a" * 34 + b"\n" + b"b" * 34 + b"\n" + b"c" * 35 + b"\nd\n" + b"e" * 99)
     blocks = blocks_of(path, format="lines")
-    assert rows_of(blocks) == {1: "a", 2: "b" * 34, 4: "d"}
+    assert rows_of(blocks) == {1: "a" * 34, 2: "b" * 34, 4: "d"}
     assert [bad.row for bad in bad_of(blocks)] == [3, 5]
     assert bad_of(blocks)[1].reason == "the line has 99 bytes, more than 35"
     assert bad_of(blocks)[1].data.startswith(b"eeeeeeee")
 
 
 def test_a_long_line_is_searched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time and memory are linear in the length of a line: 300 MB in a sparse file."""
+    """A line of 100 MB, in a sparse file. Searching it again for each block would take minutes."""
     import resource
-    import time
 
     path = tmp_path / "a.txt"
     with path.open("wb") as file:
-        file.truncate(300 << 20)
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+        file.truncate(100 << 20)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     [block] = blocks_of(path, format="lines")
-    assert len(block.table["text"][0].as_buffer()) == 300 << 20
-    assert time.process_time() - start < 20
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1200 << 10
+    assert len(block.table["text"][0].as_buffer()) == 100 << 20
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10
 
 
 # ---------------------------------------------------------------------------------------------------- compressed files

@@ -363,12 +363,17 @@ def test_datatrove_as_its_own_package(tmp_path: Path, vocab_size: int) -> None:
     assert [np.frombuffer(data, f"<u{itemsize}").tolist() for data in found] == docs
 
 
-@pytest.mark.parametrize("number", [0, 9, 999, 1000, 9_994, 9_999, 99_949, 99_950, 999_500, 10**9 - 1, 5 * 10**12])
+ROUNDED = {0: "0.00 T", 999: "999 T", 1000: "1.00 kT", 9_994: "9.99 kT", 9_999: "10.0 kT", 99_949: "99.9 kT"}
+ROUNDED |= {99_950: "100 kT", 999_500: "1.00 MT", 10**9 - 1: "1.00 GT", 5 * 10**12: "5.00 TT"}
+
+
+@pytest.mark.parametrize("number", ROUNDED)
 def test_datatrove_rounds_as_humanize(number: int) -> None:
-    humanize = pytest.importorskip("humanize", minversion="4.17", reason="datatrove is not installed")
     from ggtok.corpus.writing.datatrove import rounded
 
-    assert rounded(number) == humanize.metric(number, unit="T")
+    assert rounded(number) == ROUNDED[number]
+    humanize = pytest.importorskip("humanize", minversion="4.17", reason="datatrove is not installed")
+    assert ROUNDED[number] == humanize.metric(number, unit="T")
 
 
 # nanoGPT, dolma and OLMo-core

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -137,12 +136,10 @@ def test_real_files(shared: Path) -> None:
 
 
 @pytest.mark.parametrize("shift", [0, 1])
-def test_a_megabyte_takes_no_time(shift: int) -> None:
+def test_a_megabyte_of_cuts(shift: int) -> None:
     a = [(at, at + 3) for at in range(0, 1_000_000, 3)]
     b = [(at, at + 2) for at in range(shift, 1_000_000, 2)]
-    start = time.perf_counter()
     found = compare(b"x" * 1_000_002, ([], []), (a, b), is_text=True)
     assert isinstance(found, Cuts)
     assert found.num_stretches > 100_000 * (1 - shift)
-    assert time.perf_counter() - start < 5
     assert len(list(stretches(cuts_of(a), cuts_of(b), 1_000_002))) == found.num_stretches

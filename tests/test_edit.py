@@ -17,8 +17,8 @@ from conftest import reference_reader
 from ggtok import GgtokError, GGUFError, Tokenizer, VocabularyError
 from ggtok.cli import group
 from ggtok.lab.convert import tensors as tensors_module
-from ggtok.tokenizer.keys import Type
 from ggtok.tokenizer.metadata import read_metadata
+from gguf import GGUFValueType as Type
 from tiny_model import TOKENS, shapes, write_model
 
 TEMPLATE = "{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}"

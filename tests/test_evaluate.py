@@ -66,7 +66,7 @@ def test_rows_rates_and_the_row_of_all() -> None:
 def test_a_file_is_read_in_parts_as_one_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["The quick brown fox isn't lazy.\n" * 9, "知之為知之,不知為不知,是知也" * 5, "a" * 100, "\n \n" * 30, ""]
     whole = [evaluate(TOKENIZERS, [text]) for text in texts]
-    monkeypatch.setattr("ggtok.lab.evaluate.READ_SIZE", 16)
+    monkeypatch.setattr("ggtok.lab.evaluate.READ_SIZE", 13)
     for text, expected in zip(texts, whole, strict=True):
         path = tmp_path / "text"
         path.write_text(text, encoding="utf-8", newline="")
@@ -112,3 +112,7 @@ def test_the_chart_is_an_svg_with_a_bar_per_score(tmp_path: Path) -> None:
     assert [text for text in texts if text in ("a", "b", "all")] == ["a", "b", "all"]
     assert texts.count("<b>&") == 3
     assert f"{evaluation.scores[0].bytes_per_token:.3g}" in texts
+    # Nothing is drawn above the title or below the end.
+    rows = [float(element.get("y", 0)) for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert rows[0] == min(rows) < sorted(rows)[1]
+    assert max(rows) < float(root.get("height", 0))

@@ -23,7 +23,6 @@ import pytest
 from conftest import VOCABULARIES, elements, reference_reader, shared_files
 from ggtok import GgtokError, GGUFError, TokenAttribute, Tokenizer, UnsupportedError
 from ggtok._ggtok import Array, Metadata
-from ggtok.tokenizer import metadata as _metadata
 from ggtok.tokenizer.keys import Type
 from ggtok.tokenizer.metadata import read_metadata
 from hypothesis import given
@@ -286,7 +285,7 @@ SOURCES: dict[str, Callable[[bytes], Any]] = {
 @pytest.mark.parametrize("tail", [0, 5_000_000])
 @pytest.mark.parametrize("source", SOURCES)
 def test_sources(monkeypatch: pytest.MonkeyPatch, source: str, tail: int, first_read: int) -> None:
-    monkeypatch.setattr(_metadata, "FIRST_READ", first_read)
+    monkeypatch.setattr("ggtok.tokenizer.metadata.FIRST_READ", first_read)
     data = SMALL + bytes(min(tail, 50_000) if source in ("dripping", "buffered", "strided") else tail)
     metadata = read_metadata(SOURCES[source](data))
     assert metadata.data == SMALL
@@ -295,7 +294,7 @@ def test_sources(monkeypatch: pytest.MonkeyPatch, source: str, tail: int, first_
 
 @pytest.mark.parametrize("first_read", [1, 1 << 24])
 def test_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first_read: int) -> None:
-    monkeypatch.setattr(_metadata, "FIRST_READ", first_read)
+    monkeypatch.setattr("ggtok.tokenizer.metadata.FIRST_READ", first_read)
     path = tmp_path / "små.gguf"
     path.write_bytes(b"ahead" + SMALL + b"behind")
     with path.open("rb") as buffered, path.open("rb", buffering=0) as raw:

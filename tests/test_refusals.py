@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import FORMATS
 from ggtok import GgtokError, Tokenizer
-from ggtok.lab import releases as _releases
+from ggtok.lab.releases import builds, data
 from ggtok.lab.verify.child import Child
 from ggtok.lab.verify.comparing import agrees
 from ggtok.lab.verify.library import find_library
 from ggtok.lab.verify.serve import Query
 from ggtok.lab.verify.verify import OURS, REFERENCE
-from ggtok.tokenizer.keys import FORMATS, Type
+from gguf import GGUFValueType as Type
 from oracles.spelling import BYTE_TOKENS
 
 pytestmark = pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
@@ -188,9 +189,9 @@ def test_a_file_that_is_gone_or_another(tmp_path: Path) -> None:
 
 def test_a_name_that_was_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new pre-tokenizer needs no row: nothing is claimed."""
-    monkeypatch.setitem(_releases.data(), "pre-tokenizer", {})
+    monkeypatch.setitem(data(), "pre-tokenizer", {})
     releases = Tokenizer.builtin("bpe").releases
-    assert releases.unclaimed == (f"no release up to b{_releases.builds()[-1]} accepts the pre-tokenizer qwen2",)
+    assert releases.unclaimed == (f"no release up to b{builds()[-1]} accepts the pre-tokenizer qwen2",)
 
 
 def damaged(base: list[Pair]) -> Iterator[tuple[str, bytes]]:
@@ -236,8 +237,8 @@ def test_beside_llama_cpp(base: list[Pair], sides: tuple[Child, Child], tmp_path
     path = tmp_path / "a.gguf"
     files = [*damaged(base), *((name, data) for name, (data, _) in REFUSED.items()), *SOUND.items()]
     opened = claimed = 0
-    for name, data in files:
-        path.write_bytes(data)
+    for name, content in files:
+        path.write_bytes(content)
         try:
             tokenizer = Tokenizer.from_gguf(path)
         except GgtokError:

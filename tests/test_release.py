@@ -17,6 +17,7 @@ import tomllib
 import zipfile
 from email.parser import Parser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,6 +72,23 @@ def test_one_version() -> None:
 def test_the_installed_version() -> None:
     ggtok = pytest.importorskip("ggtok")
     assert ggtok.__version__ == VERSION
+
+
+def test_one_build_of_a_checkout_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While maturin builds, a second build waits."""
+    fcntl = pytest.importorskip("fcntl")
+
+    def build_wheel(folder: str) -> str:
+        with Path("pyproject.toml").open("rb") as file, pytest.raises(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return folder
+
+    monkeypatch.setitem(sys.modules, "maturin", SimpleNamespace(build_wheel=build_wheel))
+    monkeypatch.delitem(sys.modules, "build_backend", raising=False)
+    monkeypatch.chdir(ROOT)
+    assert importlib.import_module("build_backend").build_wheel("dist") == "dist"
+    with Path("pyproject.toml").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_the_same_facts_for_python_and_rust() -> None:

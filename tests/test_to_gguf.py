@@ -9,7 +9,7 @@ from typing import Any
 
 import gguf
 import pytest
-from conftest import BUILTIN, elements, shared_files
+from conftest import BUILTIN, VOCABULARIES, elements, shared_files
 from ggtok import ChatTemplateError, GgtokError, GGUFError, TokenIndexError, Tokenizer, VocabularyError
 from ggtok._ggtok import Array
 from ggtok.lab.convert.gguf import Packed, Typed, gguf_bytes
@@ -90,17 +90,17 @@ def test_llama_cpp_reads_edited_files(source: Any, tmp_path: Path, llama_cpp: An
 
 def test_overrides_are_written() -> None:
     """Those that had an effect, in the type that they were read as."""
-    spm = Tokenizer.builtin("spm")
     overrides: dict[str, Any] = {"tokenizer.ggml.add_bos_token": False, "tokenizer.ggml.eos_token_id": -1}
     overrides |= {"general.name": "other", "tokenizer.ggml.bos_token_id": "text", "unrelated": 1, "general.new": 1.5}
-    overrides |= {"tokenizer.ggml.tokens": "array", "general.large": 1 << 40}
-    tokenizer = Tokenizer.from_gguf(spm._metadata.data, overrides=overrides)
+    overrides |= {"tokenizer.ggml.tokens": "array", "general.large": 1 << 32, "general.max": (1 << 32) - 1}
+    tokenizer = Tokenizer.from_gguf(VOCABULARIES / "spm.gguf", overrides=overrides)
     data = written(tokenizer)
     assert Tokenizer.from_gguf(data) == tokenizer
     new = contents(data)
     assert new["tokenizer.ggml.eos_token_id"] == (Type.UINT32, 0xFFFFFFFF)
     assert new["tokenizer.ggml.bos_token_id"] == (Type.UINT32, 1)
-    assert (new["general.new"], new["general.large"]) == ((Type.FLOAT32, 1.5), (Type.INT64, 1 << 40))
+    assert (new["general.new"], new["general.large"]) == ((Type.FLOAT32, 1.5), (Type.INT64, 1 << 32))
+    assert new["general.max"] == (Type.UINT32, (1 << 32) - 1)
     assert "unrelated" not in new
 
 

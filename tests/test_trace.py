@@ -8,6 +8,7 @@ import dataclasses
 import importlib
 import json
 import pickle
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from ggtok import GgtokError, Tokenizer
 from ggtok.lab.explain import compare, terminal
 from ggtok.lab.explain.record import Why
 from ggtok.lab.explain.sections import sections
+from ggtok.lab.explain.stages import units
 from ggtok.lab.explain.step import Walk
 from ggtok.lab.explain.strip import strip
 from ggtok.lab.explain.tables import Section
@@ -30,6 +32,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import strategies
 from oracles.gguf_vocab import Vocab
+from oracles.spelling import BYTE_TOKENS
 from rich.cells import cell_len
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
@@ -227,6 +230,21 @@ def test_a_place_of_a_reason_is_in_characters() -> None:
     assert {place for place in places if place is not None} <= set(range(9))
 
 
+def test_two_candidates_are_told() -> None:
+    """PLaMo-2's cheapest ways, from right to left; what costs more than the second best is only drawn."""
+    texts, scores = [b"a", b"ab", b"b", b"abc", b"c", b"bc"], [-1.0, -1.5, -2.0, -4.0, -1.0, -3.0]
+    types = [2, 3, 3, *[6] * 256, *[1] * len(texts)]
+    tokens = [b"<unk>", b"<s>", b"</s>", *BYTE_TOKENS, *texts]
+    vocab = Vocab("plamo2", tokens, types, [*[0.0] * 259, *scores], unk=0, bos=1, eos=2)
+    first = list(units(Tokenizer.from_gguf(vocab.gguf()).explain("abc")))[2].whole()
+    assert "".join(text for text, _ in first.caption) == (
+        "3 tokens could begin here. ab (1.5) makes 2.5 to the end: the least. abc (4) would make 4: rejected."
+    )
+    drawn = ["".join(text for text, _ in line) for line in first.picture]
+    assert drawn == ["abc", "╰╯ ab 2.5", "╰─╯ abc 4", "╵ a 4", "╵ a 1003"]
+    assert first.span == (0, 3)
+
+
 def test_arguments_of_text() -> None:
     trace = Tokenizer.builtin("bpe").explain("a b")
     with pytest.raises(GgtokError, match="width must be at least 20, not 19"):
@@ -334,6 +352,16 @@ def test_where_two_traces_first_differ(first: str, second: str, text: str) -> No
         printed = compare.render(a, b, ("one", "two"), width=width, max_rows=8, colors=False)
         assert max(map(cell_len, printed.split("\n"))) <= width
         assert ("here they differ" in printed) == (difference is not None)
+
+
+def test_the_rows_around_a_difference() -> None:
+    a, b = (Tokenizer.builtin("bpe").explain("a b " * 50 + end + " a b" * 50) for end in ("c", "d"))
+    printed = compare.render(a, b, ("one", "two"), width=60, max_rows=8, colors=False)
+    tables = printed.split("one: ")[1:]
+    [first] = [table.split("two: ")[0] for table in tables if "here they differ" in table]
+    before, after = first.split("here they differ")
+    rows = [len(re.findall("^ *[0-9]+ ", part, re.MULTILINE)) for part in (before, after)]
+    assert rows == [4, 4], first
 
 
 def test_where_scores_differ() -> None:

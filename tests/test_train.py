@@ -226,7 +226,7 @@ def test_llama_cpp_reads_it_alike(
     size = {"bpe": 2000, "spm": 3000, "wordpiece": 2500, "unigram": 3000}[kind]
     tok = train([corpus(shared, name, 30_000) for name in CORPORA], kind, size, **settings)
     path = tmp_path / "trained.gguf"
-    path.write_bytes(tok._metadata.data)
+    tok.to_gguf(path)
     llama = llama_cpp.LlamaReference(path)
     assert llama.n_tokens == tok.vocab_size == size
     for name in CORPORA:
@@ -381,7 +381,8 @@ def test_progress_is_reported_and_stops(kind: str, last: str) -> None:
 
     def hear(phase: str, done: int, total: int) -> None:
         phases.add(phase)
-        time.sleep(0.11)
+        if last not in phases:
+            time.sleep(0.11)  # what is reported sooner after this is left out
 
     trained(kind, progress=hear)
     assert phases == {"counting", last}

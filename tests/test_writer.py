@@ -18,7 +18,7 @@ import pytest
 from ggtok import GgtokError, Tokenizer
 from ggtok.corpus.writing.files import ShardFiles
 from ggtok.errors import CorpusError
-from ggtok.tokenizer import files as _files
+from ggtok.tokenizer import files
 from test_cli import call
 
 SPM = Tokenizer.builtin("spm")
@@ -106,7 +106,7 @@ def test_links(tmp_path: Path) -> None:
         assert far.read_bytes() != b""
         far.unlink()
     path = tmp_path / "new"
-    with _files.replacing(str(path)) as file:
+    with files.replacing(str(path)) as file:
         file.write(b"data")
         path.symlink_to(precious)
     assert precious.read_text() == "mine"
@@ -119,7 +119,7 @@ def test_a_link_that_appears_between_the_checks_and_the_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     precious, path = tmp_path / "precious", tmp_path / "new"
-    real = _files.check_target
+    real = files.check_target
 
     def appears(*arguments: Any, **options: Any) -> str:
         place = real(*arguments, **options)
@@ -127,7 +127,7 @@ def test_a_link_that_appears_between_the_checks_and_the_writing(
         path.symlink_to(precious)
         return place
 
-    monkeypatch.setattr(_files, "check_target", appears)
+    monkeypatch.setattr(files, "check_target", appears)
     monkeypatch.setattr("ggtok.lab.edit.check_target", appears)
     for name in ("edit", "to_html"):
         precious.write_text("mine")
@@ -176,7 +176,7 @@ def test_exports_write_to_pipes_and_devices(name: str, tmp_path: Path) -> None:
 def test_a_file_that_takes_the_place_of_a_device_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     path.write_text("mine")
-    monkeypatch.setattr(_files, "_is_special", lambda _: True)
+    monkeypatch.setattr(files, "_is_special", lambda _: True)
     with pytest.raises(FileExistsError):
         SPM.to_gguf(path)
     assert path.read_text() == "mine"
@@ -187,8 +187,8 @@ def test_a_file_that_takes_the_place_of_a_device_stays(tmp_path: Path, monkeypat
 
 KILLED = """
 import os, signal, sys
-from ggtok.tokenizer import files as _files
-with _files.replacing(sys.argv[1]) as file:
+from ggtok.tokenizer import files
+with files.replacing(sys.argv[1]) as file:
     file.write(b"data")
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -199,7 +199,7 @@ def test_the_next_write_deletes_what_a_kill_left(writer: Callable[[Path], object
     run = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "old"], check=False)
     assert run.returncode == -signal.SIGKILL
     (part,) = os.listdir(tmp_path)
-    assert _files.PART.fullmatch(part)
+    assert files.PART.fullmatch(part)
     writer(tmp_path / "new")
     assert os.listdir(tmp_path) == ["new"]
 
@@ -219,7 +219,7 @@ def test_nothing_else_is_deleted(writer: Callable[[Path], object], tmp_path: Pat
 
 def test_writers_at_the_same_time(writer: Callable[[Path], object], tmp_path: Path) -> None:
     """What another one is writing stays, and gets its name."""
-    with _files.replacing(str(tmp_path / "slow")) as file:
+    with files.replacing(str(tmp_path / "slow")) as file:
         file.write(b"slow")
         writer(tmp_path / "new")
     assert sorted(os.listdir(tmp_path)) == ["new", "slow"]
@@ -232,7 +232,7 @@ def test_many_writers_of_one_file(tmp_path: Path) -> None:
     def work(number: int) -> None:
         try:
             for _ in range(50):
-                _files.write(path, b"%d" % number * 1000)
+                files.write(path, b"%d" % number * 1000)
         except BaseException as error:
             errors.append(error)
 
@@ -250,7 +250,7 @@ def test_file_systems_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def none(_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(_files, "lock", none)
+    monkeypatch.setattr(files, "lock", none)
     part = left(tmp_path)
     SPM.to_gguf(tmp_path / "new")
     assert sorted(os.listdir(tmp_path)) == [part.name, "new"]  # it may be in use

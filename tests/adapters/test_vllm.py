@@ -169,7 +169,7 @@ def test_in_vllm(kind: str, tmp_path: Path) -> None:
     tokenizer: Any = installed("tokenizers").get_tokenizer(str(path), tokenizer_mode="ggtok")
     assert type(tokenizer) is Tokenizer
     prompt, answer = tokenizer.encode("What is LoRA?"), " A naïve \U0001f600 answer."
-    ids = tokenizer._tok.encode(answer, add_special=False, continues=True)
+    ids = ggtok.Tokenizer.builtin(kind).encode(answer, add_special=False, continues=True)
     tokens, prefix, read = utils.convert_prompt_ids_to_tokens(tokenizer, prompt)
     found = ""
     for end in range(1, len(ids) + 1):

@@ -52,6 +52,8 @@ mod tests {
             ),
             (1709251199, "%j %U %W %V %G %g %u %w %y %C %s", Some("060 08 09 09 2024 24 4 4 24 20 1709251199")),
             (1709251199, "%e|%-d|%_m|%k|%l|%I|%p|%P|%z|%Z|%%Z", Some("29|29| 2|23|11|11|PM|pm|+0000|UTC|%Z")),
+            (1609459200, "%F is in week %V of %G", Some("2021-01-01 is in week 53 of 2020")),
+            (1735516800, "%F is in week %V of %G", Some("2024-12-30 is in week 01 of 2025")),
             (0, "%h|%n|%t|ü", Some("Jan|\n|\t|ü")),
             (0, "%10d", None),
             (0, "%Q", None),
