@@ -41,7 +41,7 @@ CORE = (
 PYTHON = (
     *("_ggtok", "tokenizer/findings", "errors", "_plugins"),
     *("tokenizer/arguments", "tokenizer/keys", "tokenizer/contents"),
-    *("tokenizer/numbers", "tokenizer/notebook", "tokenizer/texts", "tokenizer/cuts", "tokenizer/batch"),
+    *("tokenizer/numbers", "tokenizer/notebook", "tokenizer/text_or_path", "tokenizer/cuts", "tokenizer/batch"),
     *("tokenizer/chunks", "tokenizer/metadata", "tokenizer/vocab", "tokenizer/files", "tokenizer/check"),
     *("tokenizer", "stores", "trace", "lab/explain", "lab/convert", "lab/refusals", "lab/releases", "chat"),
     *("corpus", "adapters", "lab/chart", "lab/diff", "lab/diagnosis", "lab", "_chat_calls", "_facade"),

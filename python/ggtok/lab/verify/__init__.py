@@ -1,7 +1,8 @@
 """ggtok beside a llama.cpp that is installed, call by call.
 
-`library` finds it, `texts` makes texts, and `comparing` asks both sides through `child`: each is a process of its own
-that runs `serve` with an answerer, so that a crash is a finding and not the end. `aborts` knows why llama.cpp ends its
-process, `shrink` cuts a difference down to its smallest text, and `report` has it in words, with what repeats it.
+`library` finds it, `text_generator` makes texts, and `comparing` asks both sides through `child`: each is a separate
+process that runs `serve` with an answerer, so that a crash is a finding and not the end. `aborts` knows why llama.cpp
+ends its process, `shrink` cuts a difference down to its smallest text, and `report` has it in words, with what repeats
+it.
 `verify` does this for one tokenizer, and `tests/differential` for many vocabularies.
 """
