@@ -59,8 +59,7 @@ impl<'a> SpilledRuns<'a> {
     pub(super) fn merge(&mut self, mut found: impl FnMut(&[u8], u64)) -> io::Result<()> {
         let starts = [0].into_iter().chain(self.ends.iter().copied());
         let ranges = starts.zip(self.ends.iter().copied());
-        let mut runs: Vec<RunReader> =
-            ranges.map(|(at, end)| RunReader { at, end, buffer: Vec::new(), used: 0 }).collect();
+        let mut runs = Vec::from_iter(ranges.map(|(at, end)| RunReader { at, end, buffer: Vec::new(), used: 0 }));
         let mut heap = BinaryHeap::new();
         for (number, run) in runs.iter_mut().enumerate() {
             heap.extend(run.next(&mut self.file)?.map(|(word, count)| Reverse((word, number, count))));

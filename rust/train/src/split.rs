@@ -37,12 +37,12 @@ pub(super) struct Spaces {
 
 /// Splits texts into words.
 pub(super) struct Split {
-    kind: SplitRule,
+    kind: Way,
     special: SpecialTexts,
 }
 
 /// How each kind of vocabulary splits.
-pub(super) enum SplitRule {
+pub(super) enum Way {
     Pieces(Splitter),
     Spaces(Spaces),
     WordPiece(WordPieceNormalizer),
@@ -58,30 +58,30 @@ pub(super) struct SplitScratch {
 
 impl Split {
     /// Words do not contain any of the texts in `special`.
-    pub(super) fn new<'t>(kind: SplitRule, special: impl Iterator<Item = &'t [u8]>) -> Result<Self> {
+    pub(super) fn new<'t>(kind: Way, special: impl Iterator<Item = &'t [u8]>) -> Result<Self> {
         Ok(Self { kind, special: SpecialTexts::new(&special.collect::<Vec<_>>())? })
     }
 
     /// Whether each line of a file is a separate text.
     pub(super) fn is_by_line(&self) -> bool {
-        matches!(self.kind, SplitRule::Spaces(_))
+        matches!(self.kind, Way::Spaces(_))
     }
 
     /// Calls `word` with each word of a text.
     pub(super) fn split(&self, text: &str, scratch: &mut SplitScratch, mut word: impl FnMut(&[u8])) {
         let SplitScratch { learned, text: buffer, escaped } = scratch;
         match &self.kind {
-            SplitRule::Pieces(splitter) => self.special.each_part(text.as_bytes(), |part| {
+            Way::Pieces(splitter) => self.special.each_part(text.as_bytes(), |part| {
                 splitter.split(part, learned, |start, end| word(&part[start..end]));
             }),
-            SplitRule::Spaces(spaces) => {
+            Way::Spaces(spaces) => {
                 spaces.escape(text, buffer, escaped);
                 self.special.each_part(escaped, |part| match spaces.split {
                     true => spaces.split(part, &mut word),
                     false => word(part),
                 });
             }
-            SplitRule::WordPiece(normalizer) => self.special.each_part(text.as_bytes(), |part| {
+            Way::WordPiece(normalizer) => self.special.each_part(text.as_bytes(), |part| {
                 wordpiece_words(normalizer, part, buffer, &mut word);
             }),
         }
@@ -211,17 +211,17 @@ mod tests {
     use ggtok_core::Settings;
     use ggtok_core::internals::WordPieceNormalizer;
 
-    use super::{Spaces, SpecialTexts, Split, SplitRule, SplitScratch};
+    use super::{Spaces, SpecialTexts, Split, SplitScratch, Way};
 
-    fn words(kind: SplitRule, special: &[&str], text: &str) -> Vec<String> {
+    fn words(kind: Way, special: &[&str], text: &str) -> Vec<String> {
         let split = Split::new(kind, special.iter().map(|text| text.as_bytes())).unwrap();
         let mut words = Vec::new();
         split.split(text, &mut SplitScratch::default(), |word| words.push(String::from_utf8(word.to_vec()).unwrap()));
         words
     }
 
-    fn spaces(remove_extra: bool, keep_runs: bool) -> SplitRule {
-        SplitRule::Spaces(Spaces { normalize: None, add_prefix: true, remove_extra, split: true, keep_runs })
+    fn spaces(remove_extra: bool, keep_runs: bool) -> Way {
+        Way::Spaces(Spaces { normalize: None, add_prefix: true, remove_extra, split: true, keep_runs })
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn words_of_wordpiece_are_normalized() {
         let settings = Settings { lowercase: true, strip_accents: true, ..Settings::default() };
-        let kind = || SplitRule::WordPiece(WordPieceNormalizer::new(&settings));
+        let kind = || Way::WordPiece(WordPieceNormalizer::new(&settings));
         assert_eq!(
             words(kind(), &["[SEP]"], "Ål, don't[SEP]中文 x▁y"),
             ["▁al", "▁,", "▁don", "▁'", "▁t", "▁中", "▁文", "▁x", "▁y"]
