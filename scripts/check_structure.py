@@ -14,7 +14,9 @@ python scripts/check_structure.py
    one defines.
 6. Budgets: a part has at most the lines of code that `BUDGETS` gives it, so a part grows by a decision. Comments,
    docstrings, blank lines, tests and generated files do not count.
-7. A file has at most `MOST_LINES` lines, except generated ones, which say DO NOT EDIT.
+7. Names: in one language at most `MOST_NAMESAKES` types have the same name, so that a name says which one it is. Each
+   adapter may have a `Tokenizer`. An associated type counts once, where its trait declares it.
+8. A file has at most `MOST_LINES` lines, except generated ones, which say DO NOT EDIT.
 
 Tests may import anything.
 """
@@ -25,6 +27,7 @@ import ast
 import re
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -41,7 +44,7 @@ CORE = (
 PYTHON = (
     *("_ggtok", "tokenizer/findings", "errors", "_plugins"),
     *("tokenizer/arguments", "tokenizer/keys", "tokenizer/contents"),
-    *("tokenizer/numbers", "tokenizer/notebook", "tokenizer/texts", "tokenizer/cuts", "tokenizer/batch"),
+    *("tokenizer/numbers", "tokenizer/notebook", "tokenizer/text_or_path", "tokenizer/cuts", "tokenizer/batch"),
     *("tokenizer/chunks", "tokenizer/metadata", "tokenizer/vocab", "tokenizer/files", "tokenizer/check"),
     *("tokenizer", "stores", "trace", "lab/explain", "lab/convert", "lab/refusals", "lab/releases", "chat"),
     *("corpus", "adapters", "lab/chart", "lab/diff", "lab/diagnosis", "lab", "_chat_calls", "_facade"),
@@ -56,12 +59,21 @@ BUDGETS = {
     **{"adapters": 610, "cli": 2_660, "": 508},
 }
 """Lines of code of each crate, of each folder of the Python package, and of the files beside them."""
+MOST_NAMESAKES = 3
 MOST_LINES = 600
 FOLDERS = ("rust", "python", "scripts", "tests", "benches", "docs")
 SUFFIXES = (".rs", ".py", ".js", ".css", ".html")
 
 OWN = re.compile(r"(self|cls)\.\w+$")
 """An attribute of a method's own object."""
+
+TYPES = {
+    "python": r"^\s*class (\w+)[:(]"
+    r"|^\s*([A-Z]\w*)(?:: TypeAlias| = (?:\w+\.)?(?:TypeVar|NewType)\()|^([A-Z]+[a-z]\w*) = ",
+    "rust": r"^\s*(?:pub(?:\(\w+\))? )?(?:struct|enum|union|trait) (\w+)"
+    r"|^(?:pub(?:\(\w+\))? )?type (\w+)|^\s+type (\w+)[:;]",
+}
+"""What defines a type or an alias of one."""
 
 Graph = dict[str, set[str]]
 """For each module, written as a path such as `encode/model/bpe`, the modules that it imports."""
@@ -234,6 +246,19 @@ def over_budget(root: Path) -> Iterator[str]:
             yield f"{name} has {lines} lines of code, more than its budget of {BUDGETS.get(part, 0)}"
 
 
+def namesakes(root: Path) -> Iterator[str]:
+    """The names that too many types of a language have."""
+    for (folder, pattern), suffix in zip(TYPES.items(), ("py", "rs"), strict=True):
+        paths = [path for path in (root / folder).rglob(f"*.{suffix}") if {"target", "tests"}.isdisjoint(path.parts)]
+        found = Counter[str]()
+        for path in paths:
+            names = [match[match.lastindex or 0] for match in re.finditer(pattern, path.read_text("utf-8"), re.M)]
+            found.update(name for name in names if (path.parent.name, name) != ("adapters", "Tokenizer"))
+        for name, number in sorted(found.items()):
+            if number > MOST_NAMESAKES:
+                yield f"{folder}/ has {number} types called {name}, more than {MOST_NAMESAKES}"
+
+
 def upward(graph: Graph, floors: tuple[str, ...], folder: str) -> Iterator[str]:
     """Imports from floors that come later in the list."""
     places = {floor: place for place, floor in enumerate(floors)}
@@ -279,6 +304,7 @@ def problems(root: Path) -> Iterator[str]:
     yield from past_the_seam(trees, "ggtok")
     yield from private_reads(trees, "ggtok")
     yield from over_budget(root)
+    yield from namesakes(root)
     for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*") if path.suffix in SUFFIXES):
         text = path.read_text(encoding="utf-8")
         if (lines := text.count("\n")) > MOST_LINES and "DO NOT EDIT" not in text[:1000]:

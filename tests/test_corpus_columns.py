@@ -16,7 +16,7 @@ from ggtok.corpus.blocks import BLOCK_SIZE, ROW, BadRow, Block
 from ggtok.corpus.reading import read
 from ggtok.corpus.settings import Reading
 from ggtok.corpus.sources import Input, inputs
-from ggtok.corpus.survey import Cut, fingerprint
+from ggtok.corpus.survey import PartStart, fingerprint
 from ggtok.errors import CorpusError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -206,7 +206,7 @@ def test_two_columns_of_one_name(tmp_path: Path, write: Write) -> None:
 def test_no_rows(tmp_path: Path, write: Write) -> None:
     path = write(tmp_path, pa.table({"text": pa.array([], pa.string())}), 10)
     assert column(blocks_of(path)) == []
-    assert fingerprint(source_of(path), 10).cuts == (Cut(0, 1),)
+    assert fingerprint(source_of(path), 10).cuts == (PartStart(0, 1),)
 
 
 @each_format
@@ -229,14 +229,14 @@ def test_cuts_are_about_as_large_as_wanted(tmp_path: Path, write: Write) -> None
     cuts = fingerprint(source_of(path), path.stat().st_size // 10).cuts
     if write is as_parquet:  # by what is not compressed
         cuts = fingerprint(source_of(path), 100_000).cuts
-    assert cuts[0] == Cut(0, 1)
+    assert cuts[0] == PartStart(0, 1)
     assert 9 <= len(cuts) <= 12
 
 
 def test_a_stream_with_dictionaries_is_not_cut(tmp_path: Path) -> None:
     chunks = [pa.array([f"{n}", "a"]).dictionary_encode() for n in range(20)]
     path = as_stream(tmp_path, pa.table({"text": pa.chunked_array(chunks)}), 2)
-    assert fingerprint(source_of(path), 1).cuts == (Cut(0, 1),)
+    assert fingerprint(source_of(path), 1).cuts == (PartStart(0, 1),)
     assert column(blocks_of(path)) == [text for n in range(20) for text in (f"{n}", "a")]
 
 

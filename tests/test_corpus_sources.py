@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ggtok.corpus.sources import Input, inputs
-from ggtok.corpus.survey import Cut, Survey, fingerprint
+from ggtok.corpus.survey import PartStart, Survey, fingerprint
 from ggtok.errors import CorpusError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -151,7 +151,7 @@ def test_cuts_of_lines(lengths: list[int], cut: int, ends: bool) -> None:
         before = starts[row - 2] if row > 1 else 0
         # A line starts a part if a multiple of `cut` is in the line before it.
         if start == 0 or (start - 1) // cut > max(0, before - 1) // cut:
-            expected.append(Cut(start, row))
+            expected.append(PartStart(start, row))
     assert found.cuts == tuple(expected)
     assert (found.size, found.sha256) == (len(data), hashlib.sha256(data).hexdigest())
 
@@ -182,8 +182,8 @@ def test_progress_and_stop() -> None:
 
 def test_compressed_files_and_texts_are_not_cut(folder: Path) -> None:
     [compressed, text] = inputs(["a.jsonl.gz", "notes.xyz"], format="jsonl")[:1] + inputs(["notes.xyz"], format="text")
-    assert fingerprint(compressed, 1).cuts == (Cut(0, 1),)
-    assert fingerprint(text, 1).cuts == (Cut(0, 1),)
+    assert fingerprint(compressed, 1).cuts == (PartStart(0, 1),)
+    assert fingerprint(text, 1).cuts == (PartStart(0, 1),)
     with pytest.raises(CorpusError, match="only once"):
         fingerprint(inputs(["-"], format="jsonl")[0], 1)
 

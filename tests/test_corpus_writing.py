@@ -27,7 +27,7 @@ from ggtok.corpus.blocks import IDS, MASK, ROW, SOURCE
 from ggtok.corpus.packing import Packer
 from ggtok.corpus.settings import Format, Writing
 from ggtok.corpus.writing import parquet, tables, writer_of
-from ggtok.corpus.writing.files import ShardFiles, Written
+from ggtok.corpus.writing.shard_files import ShardFiles, Written
 from ggtok.corpus.writing.writer import ShardWriter
 from ggtok.errors import CorpusError
 from ggtok.tokenizer.files import PART
@@ -503,7 +503,7 @@ import numpy as np
 import pyarrow as pa
 from ggtok.corpus.settings import Writing
 from ggtok.corpus.writing import writer_of
-from ggtok.corpus.writing.files import ShardFiles
+from ggtok.corpus.writing.shard_files import ShardFiles
 from ggtok.errors import CorpusError
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -102,6 +103,40 @@ def test_types_in_a_circle(tmp_path: Path) -> None:
     files = {"python/ggtok/chat/a.py": text, "python/ggtok/chat/steps.py": "from .a import A\n"}
     (line,) = found(tmp_path, **files)
     assert line.startswith("python/ggtok has a circle: ")
+
+
+def test_namesakes(tmp_path: Path) -> None:
+    code = """
+        class Place(NamedTuple):
+            \"\"\"Place of a text.\"\"\"
+            Place = 1
+        if TYPE_CHECKING:
+            Place: TypeAlias = int
+    """
+    rust = """
+        pub(crate) struct Place<'a>(&'a str);
+        trait Read {
+            type Item;
+        }
+        impl Read for Place<'_> {
+            type Item = u8;
+        }
+    """
+    files = {
+        "python/ggtok/chat/a.py": dedent(code) + "Place = str | bytes\n",
+        "python/ggtok/lab/a.py": 'Place = TypeVar("Place")\n',
+        "rust/core/src/work/a.rs": dedent(rust) + "pub type Place = u8;\n",
+        "rust/train/src/b.rs": dedent(rust) + "enum Place {}\n",
+        "rust/wasm/src/c.rs": dedent(rust),
+        "rust/wasm/src/d.rs": "type Item = u8;\n",
+        **{f"python/ggtok/adapters/{name}.py": "class Tokenizer:\n    ...\n" for name in "abcd"},
+    }
+    most = structure.MOST_NAMESAKES
+    assert [line for line in found(tmp_path, **files) if "types called" in line] == [
+        f"python/ has 4 types called Place, more than {most}",
+        f"rust/ has 4 types called Item, more than {most}",
+        f"rust/ has 5 types called Place, more than {most}",
+    ]
 
 
 def test_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import ggtok
 import pytest
 from ggtok import TokenizerWarning
-from ggtok.tokenizer.texts import NUM_LOOKED_UP
+from ggtok.tokenizer.text_or_path import NUM_LOOKED_UP
 
 BPE = ggtok.Tokenizer.builtin("bpe")
 TEXT = "low lower lowest " * 10

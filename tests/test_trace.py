@@ -20,14 +20,14 @@ import pytest
 from conftest import BUILTIN, every_kind, shared_files
 from ggtok import GgtokError, Tokenizer
 from ggtok.lab.explain import compare, terminal
+from ggtok.lab.explain.explain import Trace
 from ggtok.lab.explain.record import Why
 from ggtok.lab.explain.sections import sections
 from ggtok.lab.explain.stages import units
 from ggtok.lab.explain.step import Walk
 from ggtok.lab.explain.strip import strip
 from ggtok.lab.explain.tables import Section
-from ggtok.lab.explain.text import shortened
-from ggtok.lab.explain.trace import Trace
+from ggtok.lab.explain.terminal_tables import shortened
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import strategies

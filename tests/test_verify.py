@@ -22,7 +22,7 @@ from ggtok.lab.verify.aborts import abort
 from ggtok.lab.verify.binding import LAYOUTS, word_of_flags
 from ggtok.lab.verify.child import Child
 from ggtok.lab.verify.report import pack, unpack
-from ggtok.lab.verify.texts import ODD_UNITS
+from ggtok.lab.verify.text_generator import ODD_UNITS
 from ggtok.lab.verify.verify import PART, _batches, _named
 
 SPM = VOCABULARIES / "spm.gguf"
@@ -403,7 +403,7 @@ def test_progress_and_json(capfd: pytest.CaptureFixture[str], tmp_path: Path) ->
 def test_the_same_seed_makes_the_same_texts() -> None:
     from random import Random
 
-    from ggtok.lab.verify.texts import TextGenerator
+    from ggtok.lab.verify.text_generator import TextGenerator
 
     first, second = (TextGenerator(Random("1"), [], [b"a", b"bc"], [b"<s>"]) for _ in range(2))
     texts = [first.text() for _ in range(300)]

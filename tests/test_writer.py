@@ -16,7 +16,7 @@ from typing import Any
 import ggtok
 import pytest
 from ggtok import GgtokError, Tokenizer
-from ggtok.corpus.writing.files import ShardFiles
+from ggtok.corpus.writing.shard_files import ShardFiles
 from ggtok.errors import CorpusError
 from ggtok.tokenizer import files
 from test_cli import call

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from .lab.evaluate import Evaluation as Evaluation
     from .lab.evaluate import Score as Score
     from .lab.evaluate import evaluate as evaluate
+    from .lab.explain.explain import Trace as Trace
     from .lab.explain.record import Why as Why
-    from .lab.explain.trace import Trace as Trace
     from .lab.releases import ReleaseChange as ReleaseChange
     from .lab.releases import Releases as Releases
     from .lab.train import train as _train
@@ -88,7 +88,7 @@ _NAMES = {
         "VocabularyError",
     ),
     "lab.explain.record": ("Why",),
-    "lab.explain.trace": ("Trace",),
+    "lab.explain.explain": ("Trace",),
 }
 """The names of each module, which is imported when one of them is used: so `import ggtok` takes no time."""
 

@@ -181,11 +181,12 @@ class ChatTokenizer(BaseTokenizer):
         >>> ids.count(tok.vocab.id("<|im_end|>")), tok.decode(ids)
         (1, 'user\\n<|im_end|>\\n')
         """
-        from .chat.conversation import Conversation, Ids, Options
+        from .chat.conversation import Conversation, EncodeSettings, Options
 
         prompt = add_generation_prompt, continue_final_message
         options = Options(tools, documents, *prompt, template, template_text, media_marker, raw, warnings)
-        chat, settings = Conversation(self, messages, options, variables), Ids(add_special, refuse_user_defined, trust)
+        chat = Conversation(self, messages, options, variables)
+        settings = EncodeSettings(add_special, refuse_user_defined, trust)
         return chat.encoding(settings, mask) if return_spans else chat.ids(settings)
 
     def count_messages(
@@ -216,11 +217,11 @@ class ChatTokenizer(BaseTokenizer):
         >>> ggtok.Tokenizer.builtin("bpe").count_messages(chat, template_text=template)
         4
         """
-        from .chat.conversation import Conversation, Ids, Options
+        from .chat.conversation import Conversation, EncodeSettings, Options
 
         prompt = add_generation_prompt, continue_final_message
         options = Options(tools, documents, *prompt, template, template_text, media_marker, raw, warnings)
-        settings = Ids(add_special, refuse_user_defined, trust)
+        settings = EncodeSettings(add_special, refuse_user_defined, trust)
         return Conversation(self, messages, options, variables).count(settings)
 
     def chat(

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, Self
 
-    from .lab.explain.trace import Trace
+    from .lab.explain.explain import Trace
     from .lab.releases import Releases
     from .tokenizer.base import Text
     from .tokenizer.files import Target
@@ -140,7 +140,7 @@ class Tokenizer(ChatTokenizer):
         >>> [(pop.bigram.text, pop.bigram.rank) for pop in pieces[2].merging.pops]
         [('ĠL', 6010), ('RA', 9356)]
         """
-        from .lab.explain.trace import explain
+        from .lab.explain.explain import explain
 
         return explain(self, text, add_special, parse_special, continues)
 
@@ -198,10 +198,10 @@ class Tokenizer(ChatTokenizer):
         >>> new.encode("<|tool|>", parse_special=True), new.vocab.eos_id
         ([13000], 12993)
         """
-        from .lab.convert import edits, files
+        from .lab.convert import edits, formats
 
         changes = edits.Edits(add_tokens, add_control_tokens, special, flags, chat_template, name, metadata)
-        return files.to_gguf(self, target, changes, overwrite)
+        return formats.to_gguf(self, target, changes, overwrite)
 
     def to_tokenizers_json(self, target: Target) -> None:
         """Writes the `tokenizer.json` of huggingface/tokenizers.
@@ -225,9 +225,9 @@ class Tokenizer(ChatTokenizer):
         >>> json.loads(file.getvalue())["model"]["type"]
         'BPE'
         """
-        from .lab.convert import files, tokenizers_json
+        from .lab.convert import formats, tokenizers_json
 
-        files.export(self, target, tokenizers_json.exported)
+        formats.export(self, target, tokenizers_json.exported)
 
     def to_transformers(self, folder: str | os.PathLike[str]) -> None:
         """Writes a folder that `transformers.AutoTokenizer.from_pretrained` opens.
@@ -252,9 +252,9 @@ class Tokenizer(ChatTokenizer):
         ...     sorted(os.listdir(folder))
         ['chat_template.jinja', 'special_tokens_map.json', 'tokenizer.json', 'tokenizer_config.json']
         """
-        from .lab.convert import files
+        from .lab.convert import formats
 
-        files.to_transformers(self, folder)
+        formats.to_transformers(self, folder)
 
     @classmethod
     def from_tokenizers_json(
@@ -298,9 +298,9 @@ class Tokenizer(ChatTokenizer):
         >>> new.encode("What is LoRA?") == tok.encode("What is LoRA?")
         True
         """
-        from .lab.convert import files
+        from .lab.convert import formats
 
-        return files.from_tokenizers_json(cls, source, config, pre, vocab_size, architecture)
+        return formats.from_tokenizers_json(cls, source, config, pre, vocab_size, architecture)
 
     def to_sentencepiece(self, target: Target) -> None:
         """Writes a `.model` file of sentencepiece: of type BPE for SPM, of type Unigram for Unigram.
@@ -327,9 +327,9 @@ class Tokenizer(ChatTokenizer):
         >>> new.encode("What is LoRA?") == tok.encode("What is LoRA?")
         True
         """
-        from .lab.convert import files, sentencepiece
+        from .lab.convert import formats, sentencepiece
 
-        files.export(self, target, sentencepiece.exported)
+        formats.export(self, target, sentencepiece.exported)
 
     @classmethod
     def from_sentencepiece(cls, source: Source, *, vocab_size: int | None = None) -> Self:
@@ -359,9 +359,9 @@ class Tokenizer(ChatTokenizer):
         >>> tok.encode("What is LoRA?"), tok.vocab[15039].text
         ([1, 2224, 351, 597, 9819, 4304, 9910], '[PAD15039]')
         """
-        from .lab.convert import files
+        from .lab.convert import formats
 
-        return files.from_sentencepiece(cls, source, vocab_size)
+        return formats.from_sentencepiece(cls, source, vocab_size)
 
     def to_tiktoken(self, target: Target) -> dict[str, Any]:
         """Writes a `.tiktoken` file: the tokens of a byte-level BPE vocabulary with their ranks.
@@ -390,6 +390,6 @@ class Tokenizer(ChatTokenizer):
         >>> settings["special_tokens"]["<|im_end|>"], file.getvalue().splitlines()[0]
         (12993, b'IQ== 0')
         """
-        from .lab.convert import files
+        from .lab.convert import formats
 
-        return files.to_tiktoken(self, target)
+        return formats.to_tiktoken(self, target)

@@ -218,12 +218,12 @@ class Tokenizer:
         Raises what `ggtok.Tokenizer.encode_chat` does.
         """
         given = {name: value for name, value in variables.items() if value is not None and name not in _NOT_VARIABLES}
-        from ..chat.conversation import Conversation, Ids, Options
+        from ..chat.conversation import Conversation, EncodeSettings, Options
 
         given_messages = (conversation if conversation is not None else messages) or ()
         options = Options(tools, documents, add_generation_prompt, continue_final_message, template_text=chat_template)
         chat = Conversation(self._tok, given_messages, options, given, closes=True)
-        return chat.ids(Ids()) if tokenize else chat.text()
+        return chat.ids(EncodeSettings()) if tokenize else chat.text()
 
     def convert_tokens_to_ids(self, tokens: str | list[str]) -> Any:
         """The id of a token, or those of several. `None` for a text that is not a token."""

@@ -40,7 +40,7 @@ IN_BODY = ("tools", "documents", "add_generation_prompt", "continue_final_messag
 """Options that are fields of a request too."""
 
 
-class Ids(NamedTuple):
+class EncodeSettings(NamedTuple):
     """Further arguments of `Tokenizer.encode_chat`."""
 
     add_special: bool = True
@@ -98,17 +98,17 @@ class Conversation:
         text = text.removeprefix(special.get("bos_token", "")) if vocab.add_bos else text
         return text.removesuffix(special.get("eos_token", "")) if vocab.add_eos else text
 
-    def ids(self, settings: Ids) -> list[int]:
+    def ids(self, settings: EncodeSettings) -> list[int]:
         if self.options.raw or settings.trust:
             return self._read_everywhere(settings)
         return self._reported().ids(self.tokenizer, **settings.safe)
 
-    def count(self, settings: Ids) -> int:
+    def count(self, settings: EncodeSettings) -> int:
         if self.options.raw or settings.trust:
             return len(self._read_everywhere(settings))
         return self._reported().count(self.tokenizer, **settings.safe)
 
-    def encoding(self, settings: Ids, mask: str) -> ChatEncoding:
+    def encoding(self, settings: EncodeSettings, mask: str) -> ChatEncoding:
         """The ids with the tokens of each message."""
         one_of("mask", mask, MASKS)
         if self.options.raw or settings.trust:
@@ -137,7 +137,7 @@ class Conversation:
 
         return render(self.source, self.body, self._known.special)
 
-    def _read_everywhere(self, settings: Ids) -> list[int]:
+    def _read_everywhere(self, settings: EncodeSettings) -> list[int]:
         """The ids of the text with control tokens wherever they are written. BOS and EOS are added once."""
         add_special, refuse_user_defined, trust = settings
         if not trust:

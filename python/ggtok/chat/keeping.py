@@ -23,7 +23,7 @@ from ..tokenizer.base import BaseTokenizer
 from .sampled import Fixed
 
 
-class Cut(NamedTuple):
+class SafeCut(NamedTuple):
     """A place whose two sides are encoded independently."""
 
     reach: int
@@ -42,7 +42,7 @@ class Held(NamedTuple):
     fixed: tuple[Fixed, ...]
     ids: list[int]
     spans: list[tuple[int, int]]
-    cuts: list[Cut]
+    cuts: list[SafeCut]
     own: list[tuple[int, int]]
     """The tokens of each of `fixed`."""
 
@@ -80,7 +80,7 @@ def encode(
         encoded = rendering.stretch(tokenizer, (at, end), is_first, place is None, add_special)
         for id, (first, last) in zip(*encoded, strict=True):
             if id in controls and controls[id] == data[first:last]:
-                cuts.append(Cut(last, first, len(ids)))
+                cuts.append(SafeCut(last, first, len(ids)))
             ids.append(id)
         spans += encoded[1]
         if place is not None:
@@ -88,14 +88,14 @@ def encode(
             ids += place.ids
             spans += [(place.start, place.end)] * len(place.ids)
             at = place.end
-            cuts.append(Cut(at, at, len(ids)))
+            cuts.append(SafeCut(at, at, len(ids)))
     return Held(rendering, data, fixed, ids, spans, cuts, own)
 
 
-def _last_cut(rendering: Rendering, fixed: tuple[Fixed, ...], before: Held | None) -> tuple[Cut, int]:
+def _last_cut(rendering: Rendering, fixed: tuple[Fixed, ...], before: Held | None) -> tuple[SafeCut, int]:
     """The last cut from which on a text has to be encoded, and how many of `fixed` are before it."""
     if before is None:
-        return Cut(0, 0, 0), 0
+        return SafeCut(0, 0, 0), 0
     shared, same = before.rendering.shared(rendering), 0
     for old, new in zip(before.fixed, fixed, strict=False):
         if old != new or new.end > shared:
@@ -107,5 +107,5 @@ def _last_cut(rendering: Rendering, fixed: tuple[Fixed, ...], before: Held | Non
     at = bisect_right(before.cuts, shared, key=itemgetter(0))
     while at and before.cuts[at - 1].token > most:
         at -= 1
-    cut = before.cuts[at - 1] if at else Cut(0, 0, 0)
-    return (cut, sum(each.end <= cut.start for each in fixed[:same])) if cut.token else (Cut(0, 0, 0), 0)
+    cut = before.cuts[at - 1] if at else SafeCut(0, 0, 0)
+    return (cut, sum(each.end <= cut.start for each in fixed[:same])) if cut.token else (SafeCut(0, 0, 0), 0)

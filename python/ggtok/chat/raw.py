@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import ChatRequestError, ChatTemplateError, DependencyError
 from .plain import copied
-from .templates import Source
+from .templates import NamedTemplate
 
 REASONING = ("reasoning_content", "thinking", "reasoning")
 """Names of a message's reasoning. Most templates read the first, gpt-oss's the second."""
@@ -57,7 +57,7 @@ def _compiled(text: str) -> Any:
     return environment.from_string(text)
 
 
-def render(source: Source, body: Mapping[str, Any], special: Mapping[str, str]) -> str:
+def render(source: NamedTemplate, body: Mapping[str, Any], special: Mapping[str, str]) -> str:
     """The text of a request with messages, tools and variables as they are.
 
     Raises:

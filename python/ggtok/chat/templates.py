@@ -18,7 +18,7 @@ DEFAULT = "chatml"
 """The name of llama.cpp's built-in template; a file's own template may have the same name."""
 
 
-class Source(NamedTuple):
+class NamedTemplate(NamedTuple):
     """A template's text, and its name for messages."""
 
     text: str
@@ -26,7 +26,7 @@ class Source(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def compiled(source: Source) -> ChatTemplate:
+def compiled(source: NamedTemplate) -> ChatTemplate:
     """A template ready for use. Raises `ChatTemplateError` if it has a syntax error."""
     return ChatTemplate(source.text, source.name)
 
@@ -36,7 +36,7 @@ def names_of(metadata: Mapping[str, Any]) -> list[str]:
     return sorted(key[len(CHAT_TEMPLATE) + 1 :] for key in metadata if key.startswith(f"{CHAT_TEMPLATE}."))
 
 
-def chosen(metadata: Mapping[str, Any], template: str | None, text: str | None, tools: bool) -> Source:
+def chosen(metadata: Mapping[str, Any], template: str | None, text: str | None, tools: bool) -> NamedTemplate:
     """The template to use. Raises `ChatTemplateError` if there is none."""
     for name, value in (("template", template), ("template_text", text)):
         if value is not None and not isinstance(value, str):
@@ -44,7 +44,7 @@ def chosen(metadata: Mapping[str, Any], template: str | None, text: str | None, 
     if text is not None:
         if template is not None:
             raise ArgumentTypeError("pass template (a name) or template_text, not both")
-        return Source(text, "template_text")
+        return NamedTemplate(text, "template_text")
     wanted = "tool_use" if template is None and tools else template
     keys = [] if wanted is None else [f"{CHAT_TEMPLATE}.{wanted}"]
     if template in (None, "default", ""):
@@ -52,9 +52,9 @@ def chosen(metadata: Mapping[str, Any], template: str | None, text: str | None, 
     for key in keys:
         found = metadata.get(key)
         if isinstance(found, str):
-            return Source(CHATML, DEFAULT) if found == DEFAULT else Source(found, key)
+            return NamedTemplate(CHATML, DEFAULT) if found == DEFAULT else NamedTemplate(found, key)
     if template == DEFAULT:
-        return Source(CHATML, DEFAULT)
+        return NamedTemplate(CHATML, DEFAULT)
 
     names = names_of(metadata)
     if template is not None:

@@ -25,7 +25,7 @@ from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.findings import Finding
 from ..tokenizer.numbers import at_least
 from . import unread
-from .conversation import Conversation, Ids, Messages, Options
+from .conversation import Conversation, EncodeSettings, Messages, Options
 
 Keep: TypeAlias = SupportsIndex | Callable[[Any], object]
 
@@ -41,12 +41,12 @@ def trimmed(
 ) -> list[Any] | dict[str, Any]:
     """See `Tokenizer.trim_messages`. `rendering` is used up."""
     options = Options(**{name: rendering.pop(name) for name in Options._fields if name in rendering})
-    settings = Ids(**{name: rendering.pop(name) for name in Ids._fields if name in rendering})
+    settings = EncodeSettings(**{name: rendering.pop(name) for name in EncodeSettings._fields if name in rendering})
     left = _left(Conversation(tokenizer, messages, options, rendering), settings, max_tokens, keep)
     return {**messages, "messages": left} if isinstance(messages, Mapping) else left
 
 
-def _left(chat: Conversation, settings: Ids, max_tokens: SupportsIndex, keep: Keep) -> list[Any]:
+def _left(chat: Conversation, settings: EncodeSettings, max_tokens: SupportsIndex, keep: Keep) -> list[Any]:
     """The messages that stay. Issues warnings about these. `chat` is used up."""
     most = at_least(1, max_tokens, "max_tokens")
     num_last = 1 if callable(keep) else at_least(1, keep, "keep")
@@ -112,7 +112,7 @@ def turns_of(roles: list[object]) -> list[range]:
     return [range(*turn) for turn in pairwise([*starts, len(roles)])] if first < len(roles) else []
 
 
-def _sizes(chat: Conversation, settings: Ids) -> tuple[float, list[int]]:
+def _sizes(chat: Conversation, settings: EncodeSettings) -> tuple[float, list[int]]:
     """The tokens of the conversation, and about how many each message takes; none if that is not known."""
     try:
         if chat.options.raw:

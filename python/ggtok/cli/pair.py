@@ -18,7 +18,7 @@ from rich.text import Text
 from ..lab.explain.terminal import fitted, padded
 from ..lab.explain.verdict import verdict
 from ..tokenizer.cuts import Cuts, Pair, Span, cuts_of, stretches
-from .files import short_names
+from .file_arguments import short_names
 from .output import printable
 from .view import MARKS, MIN_WIDTH, Row, assembled, bar, palette, units
 
@@ -31,7 +31,7 @@ NAME = 16
 BRACKET = ("bold", "bold")
 
 
-class Cell(NamedTuple):
+class Segment(NamedTuple):
     """The text between two neighbouring cuts, of either side."""
 
     start: int
@@ -48,8 +48,8 @@ class Cell(NamedTuple):
     """Which sides cut after it."""
 
 
-def cells(start: int, sides: Pair[list[int]], size: int) -> Iterator[Cell]:
-    """The cells of a text of `size` bytes, from a place where both sides cut, or 0."""
+def segments(start: int, sides: Pair[list[int]], size: int) -> Iterator[Segment]:
+    """The segments of a text of `size` bytes, from a place where both sides cut, or 0."""
     at = [bisect_right(side, start) for side in sides]
     found = (each for each in stretches(*sides, size) if each[1] > start)
     stretch = next(found, None)
@@ -60,7 +60,7 @@ def cells(start: int, sides: Pair[list[int]], size: int) -> Iterator[Cell]:
             stretch = next(found, None)
         first, last = stretch[:2] if stretch is not None else (size, size)
         cuts = ends[0] == end, ends[1] == end
-        yield Cell(start, end, (at[0], at[1]), first <= start, first == start, first <= start and last == end, cuts)
+        yield Segment(start, end, (at[0], at[1]), first <= start, first == start, first <= start and last == end, cuts)
         at = [place + is_cut for place, is_cut in zip(at, cuts, strict=True)]
         start = end
 
@@ -76,36 +76,36 @@ class Lines:
 
     def made(self, start: int) -> Iterator[tuple[Pair[Row], int]]:
         """Lines from a position where both sides cut, each with where the text continues, in bytes."""
-        for cell in cells(start, self.sides, len(self.text)):
-            shown = units(self.text[cell.start : cell.end], self.encoding)
+        for segment in segments(start, self.sides, len(self.text)):
+            shown = units(self.text[segment.start : segment.end], self.encoding)
             room = sum(unit.width for unit in shown)
             if self._filled and self._filled + room + 2 * self.palette.bar > self.width:
-                yield self._taken(), cell.start
-            if self.palette.bar and cell.opens:
+                yield self._taken(), segment.start
+            if self.palette.bar and segment.opens:
                 self._add(("[", "["), BRACKET, 1)
-            styles = self._style(cell, 0), self._style(cell, 1)
+            styles = self._style(segment, 0), self._style(segment, 1)
             for unit in shown:
                 if self._filled + unit.width + self.palette.bar > self.width:
-                    yield self._taken(), cell.start
+                    yield self._taken(), segment.start
                 mark = getattr(self.palette, unit.kind) if unit.kind else ""
                 first, second = (f"{style} {mark}".strip() for style in styles)
                 self._add((unit.text, unit.text), (first, second), unit.width)
-            if self.palette.bar and cell.closes:
+            if self.palette.bar and segment.closes:
                 self._add(("]", "]"), BRACKET, 1)
-            elif self.palette.bar and cell.end < len(self.text):
-                first, second = (bar(self.encoding) if cell.cuts[side] else " " for side in (0, 1))
+            elif self.palette.bar and segment.end < len(self.text):
+                first, second = (bar(self.encoding) if segment.cuts[side] else " " for side in (0, 1))
                 self._add((first, second), (self.palette.mark, self.palette.mark), 1)
             if shown and shown[-1].text in MARKS["\n"]:
-                yield self._taken(), cell.end
+                yield self._taken(), segment.end
         if self._filled:
             yield self._taken(), len(self.text)
 
-    def _style(self, cell: Cell, side: int) -> str:
-        if not self.sides[side] or cell.start >= self.sides[side][-1]:
+    def _style(self, segment: Segment, side: int) -> str:
+        if not self.sides[side] or segment.start >= self.sides[side][-1]:
             return "dim"  # no token stands for the end of the text
-        if cell.differs:
-            return self.palette.differing[cell.tokens[side] % 2]
-        return self.palette.tokens[cell.tokens[0] % 2]  # the same colours on both sides
+        if segment.differs:
+            return self.palette.differing[segment.tokens[side] % 2]
+        return self.palette.tokens[segment.tokens[0] % 2]  # the same colours on both sides
 
     def _add(self, texts: Pair[str], styles: Pair[str], width: int) -> None:
         for row, text, style in zip(self._rows, texts, styles, strict=True):

@@ -43,14 +43,14 @@ LEAST_SHARD = 1 << 16
 SHARDS, FEW, MANY = 16, 8 << 20, 128 << 20
 """How many shards are made, and the fewest and most bytes of input of each: enough for all cores to end together."""
 
-Model = BaseTokenizer | str | os.PathLike[str]
+TokenizerOrPath = BaseTokenizer | str | os.PathLike[str]
 
 
 def build(
     sources: Iterable[str | os.PathLike[str]],
     output: str | os.PathLike[str],
     *,
-    tokenizer: Model,
+    tokenizer: TokenizerOrPath,
     format: Format,
     field: str = "text",
     messages: str | None = None,
@@ -236,7 +236,7 @@ def _warn_of_absent(found: list[Input], reading: Reading) -> None:
             warn_of(Finding("field-absent", "warning", message, "check its spelling"))
 
 
-def opened(tokenizer: Model) -> BaseTokenizer:
+def opened(tokenizer: TokenizerOrPath) -> BaseTokenizer:
     """A tokenizer that was given as such, by its path or name, or by the name of an embedded vocabulary."""
     if isinstance(tokenizer, BaseTokenizer):
         return tokenizer

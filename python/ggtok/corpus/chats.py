@@ -51,11 +51,11 @@ def encode_chats(table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, 
 
     Raises `ChatTemplateError` if the chat template is missing or has a syntax error.
     """
-    from ..chat.conversation import Conversation, Ids, Options
+    from ..chat.conversation import Conversation, EncodeSettings, Options
     from ..chat.templates import chosen, compiled
 
     compiled(chosen(tokenizer.metadata, None, encoding.template_text, False))
-    settings, variables = Ids(encoding.add_special), dict(encoding.variables)
+    settings, variables = EncodeSettings(encoding.add_special), dict(encoding.variables)
     tools = _rows(*table.column(encoding.tools).chunks) if encoding.tools is not None else None
     chats, start = Chats(), 0
     for chunk in table.column(encoding.field).chunks:

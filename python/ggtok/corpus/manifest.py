@@ -21,7 +21,7 @@ from .packing import Packing
 from .plan import Range
 from .settings import MOST_PACK, InputFormat, Settings
 from .typed import typed
-from .writing.files import Written, explained
+from .writing.shard_files import Written, explained
 
 VERSION = 1
 """Of the manifest's own form."""

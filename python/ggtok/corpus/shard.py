@@ -22,7 +22,7 @@ from .shuffling import Shuffler
 from .sources import Input
 from .table import Encoded, encode_block
 from .writing import writer_of
-from .writing.files import ShardFiles
+from .writing.shard_files import ShardFiles
 
 REJECTED = ".rejected.jsonl"
 """The ending of the file with the rows of a shard that are not documents."""

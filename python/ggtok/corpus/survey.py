@@ -19,7 +19,7 @@ CHUNK = 1 << 22
 """Bytes that are read at once."""
 
 
-class Cut(NamedTuple):
+class PartStart(NamedTuple):
     """Where a part of an input starts."""
 
     start: int
@@ -35,7 +35,7 @@ class Survey:
     size: int
     """Bytes."""
     sha256: str
-    cuts: tuple[Cut, ...]
+    cuts: tuple[PartStart, ...]
     """The first part starts with the input."""
 
 
@@ -73,7 +73,7 @@ def fingerprint(source: Input, cut: int, progress: Callable[[int], object] = lam
         parts = module_of(source).parts(source, cut)
     else:
         parts = [(0, 1)]
-    return Survey(size, digest.hexdigest(), tuple(starmap(Cut, parts)))
+    return Survey(size, digest.hexdigest(), tuple(starmap(PartStart, parts)))
 
 
 class _Lines:

@@ -22,7 +22,7 @@ from ..errors import CorpusError
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.numbers import at_least, num_threads
 from .blocks import BOUNDARIES, IDS, MASK
-from .build import Model, opened
+from .build import TokenizerOrPath, opened
 from .documents import Documents
 from .info import manifest_of
 from .manifest import MANIFEST, Manifest, Shard
@@ -70,7 +70,7 @@ Progress = Callable[[int, int], None]
 def verify(
     folder: str | os.PathLike[str],
     *,
-    tokenizer: Model,
+    tokenizer: TokenizerOrPath,
     sample: int | None = SAMPLE,
     threads: int | None = None,
     progress: Progress | None = None,

@@ -12,22 +12,20 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import zip_longest
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple
 
 from .._ggtok import Metadata
 from ..errors import ArgumentTypeError, GgtokError
-from ..tokenizer.base import BaseTokenizer, opened
+from ..tokenizer.base import TokenizerT, opened
 from ..tokenizer.files import check_target, replacing
 from ..tokenizer.findings import Finding, warn_of
 from ..tokenizer.keys import MODEL
 from ..tokenizer.metadata import MAX_BYTES, Source, read_metadata
-from .convert.edits import Edits, Value, entries
+from .convert.edits import Edits, MetadataValue, entries
 from .convert.gguf import Packed, Typed, header, packed
 from .convert.tensors import Tensors, aligned, copy
 from .diagnosis import check_file
 from .releases import check
-
-Tokenizer = TypeVar("Tokenizer", bound=BaseTokenizer)
 
 DESCRIBE_TENSORS = re.compile(r"general\.(alignment|architecture)|split\..*")
 """Keys that say where tensors are and how they are read."""
@@ -45,7 +43,7 @@ class Change(NamedTuple):
 
 
 def edit(
-    cls: type[Tokenizer],
+    cls: type[TokenizerT],
     /,
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
@@ -56,12 +54,12 @@ def edit(
     flags: Mapping[str, bool | None] | None = None,
     chat_template: str | None = None,
     name: str | None = None,
-    metadata: Mapping[str, Value | None] | None = None,
+    metadata: Mapping[str, MetadataValue | None] | None = None,
     tokens: Iterable[Mapping[str, Any]] = (),
     merges_from: Source | None = None,
     overwrite: bool = False,
     progress: Callable[[int], object] | None = None,
-) -> Tokenizer | None:
+) -> TokenizerT | None:
     """Writes a GGUF file that is another one with its tokenizer edited: the same tensors, byte for byte.
 
     The source need not open: its metadata is read and nothing else, so a broken file can be mended. The result is
@@ -164,12 +162,12 @@ class Edited:
 
     def write(
         self,
-        cls: type[Tokenizer],
+        cls: type[TokenizerT],
         target: str | os.PathLike[str],
         *,
         overwrite: bool = False,
         progress: Callable[[int], object] | None = None,
-    ) -> Tokenizer | None:
+    ) -> TokenizerT | None:
         """Writes the file, as `edit` says."""
         if not isinstance(target, (str, os.PathLike)):
             raise ArgumentTypeError(f"the target must be a path, not {type(target).__name__}")
@@ -195,7 +193,7 @@ class Edited:
             raise
         return tokenizer
 
-    def _judged(self, cls: type[Tokenizer], written: str, target: str) -> Tokenizer | None:
+    def _judged(self, cls: type[TokenizerT], written: str, target: str) -> TokenizerT | None:
         """The tokenizer of the new file, if it opens. It must, if the source's does."""
         self.findings = []
         if MODEL not in self.old and MODEL not in self.after:

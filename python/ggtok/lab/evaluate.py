@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .._ggtok import count_words
 from ..errors import ArgumentTypeError, GgtokError
 from ..tokenizer.base import READ_SIZE, BaseTokenizer
-from ..tokenizer.texts import either, is_file_name, paths, refuse_lone, warn_of_name, watched
+from ..tokenizer.text_or_path import either, is_file_name, paths, refuse_lone, warn_of_name, watched
 from ..tokenizer.vocab import TokenAttribute, attributes
 
 TextSource: TypeAlias = str | os.PathLike[str] | Iterable[str]

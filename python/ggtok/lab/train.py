@@ -12,12 +12,12 @@ from contextlib import ExitStack
 from functools import cache
 from operator import index as as_int
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 from .._ggtok import Trainer, compile_charsmap
 from ..errors import ArgumentTypeError, TrainingError
 from ..tokenizer.arguments import items_of, mapping, one_of, without_surrogates
-from ..tokenizer.base import BaseTokenizer, Texts
+from ..tokenizer.base import Texts, TokenizerT
 from ..tokenizer.findings import Finding, warn_of
 from ..tokenizer.keys import (
     CHAT_TEMPLATE,
@@ -32,11 +32,9 @@ from ..tokenizer.keys import (
     USER_DEFINED,
 )
 from ..tokenizer.numbers import at_least, num_threads
-from ..tokenizer.texts import either, paths, refuse_lone, watched
+from ..tokenizer.text_or_path import either, paths, refuse_lone, watched
 from ..tokenizer.vocab import KINDS_OF_LLAMA_CPP
 from .convert.gguf import Packed, gguf_bytes
-
-Tokenizer = TypeVar("Tokenizer", bound=BaseTokenizer)
 
 Corpus: TypeAlias = "os.PathLike[str] | Texts | Iterable[os.PathLike[str]]"
 
@@ -123,7 +121,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 
 
 def train(
-    cls: type[Tokenizer],
+    cls: type[TokenizerT],
     /,
     texts: Corpus | None = None,
     *,
@@ -140,7 +138,7 @@ def train(
     threads: int | None = None,
     memory: int | None = None,
     **settings: Any,
-) -> Tokenizer:
+) -> TokenizerT:
     """Trains a new vocabulary.
 
     The result depends on the corpus and the settings, not on `threads`, and on `memory` only where a warning says so.

@@ -55,7 +55,7 @@ READ_SIZE = 1 << 20
 """How much of a file is counted at once: more gains nothing."""
 
 
-T = TypeVar("T", bound="BaseTokenizer")
+TokenizerT = TypeVar("TokenizerT", bound="BaseTokenizer")
 
 
 class BaseTokenizer(Core):
@@ -468,12 +468,12 @@ class BaseTokenizer(Core):
 
 
 def opened(
-    cls: type[T],
+    cls: type[TokenizerT],
     source: Source,
     overrides: Mapping[str, Scalar] | None = None,
     made_from: object = None,
     findings: tuple[Finding, ...] = (),
-) -> T:
+) -> TokenizerT:
     """As `cls.from_gguf`, without warnings.
 
     `made_from` is the file that the source was made from, if it was, and `findings` what else is known about the file.

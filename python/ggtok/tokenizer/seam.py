@@ -1,7 +1,7 @@
 """The seam: what the parts use of a tokenizer besides its public calls. It is the functions here and these names:
 
 - `arguments`: `file_name`, `items_of`, `mapping`, `one_of`, `without_surrogates`
-- `base`: `BaseTokenizer`, `BUILTIN`, `opened`, `READ_SIZE`, `Text`, `Texts`
+- `base`: `BaseTokenizer`, `BUILTIN`, `opened`, `READ_SIZE`, `Text`, `Texts`, `TokenizerT`
 - `batch`: `Batch`
 - `check`: `check`, `CONVERT`, `NOT_IN_UTF8`, `origin_of`, `warn`
 - `chunks`: `Chunk`
@@ -14,7 +14,7 @@
 - `metadata`: `BOM`, `MAX_BYTES`, `name_of`, `read_metadata`, `Scalar`, `scalars`, `Source`, `to_bytes`
 - `notebook`: `outline`, `table`
 - `numbers`: `at_least`, `num_threads`
-- `texts`: `either`, `is_file_name`, `Path`, `paths`, `refuse_lone`, `warn_of_name`, `watched`
+- `text_or_path`: `either`, `is_file_name`, `Path`, `paths`, `refuse_lone`, `warn_of_name`, `watched`
 - `vocab`: `attributes`, `FLAGS_READ`, `KINDS_OF_LLAMA_CPP`, `scores`, `special_texts`, `Token`, `TokenAttribute`,
   `Vocab`
 

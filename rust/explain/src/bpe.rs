@@ -34,7 +34,7 @@ use super::{Bytes, Result, Traced};
 
 /// Patterns and ranks of a vocabulary.
 #[derive(Debug)]
-pub(super) struct Tracer {
+pub(super) struct BpeTracer {
     family: &'static str,
     /// Whether a byte is spelled as a character.
     is_spelled: bool,
@@ -45,7 +45,7 @@ pub(super) struct Tracer {
     ranks: HashMap<(Vec<u8>, usize), usize>,
 }
 
-impl Tracer {
+impl BpeTracer {
     /// Reads merge rules, each `left right`. Of two rules for a pair the first one wins; a rule without a space never
     /// applies.
     pub(super) fn new(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) -> Option<Self> {

@@ -11,7 +11,7 @@ use memchr::memmem;
 use ggtok_core::internals::{DNA_MARKER, Rewritten};
 use ggtok_core::{TokenId, Vocabulary};
 
-use super::bpe::Tracer;
+use super::bpe::BpeTracer;
 use super::limit::Limit;
 use super::origins;
 use super::trace::{HybridDna, Kmer, Stretch};
@@ -24,7 +24,7 @@ const CLOSE: &[u8] = b"</dna>";
 
 /// Traces a text. Returns `None` if the vocabulary lacks a tag.
 pub(super) fn trace(
-    bpe: &Tracer,
+    bpe: &BpeTracer,
     vocabulary: &Vocabulary,
     text: &[u8],
     limit: &mut Limit,

@@ -98,11 +98,11 @@ pub struct Explainer {
 enum Tracer {
     None,
     Spm,
-    Bpe(bpe::Tracer),
+    Bpe(bpe::BpeTracer),
     WordPiece,
-    Unigram(unigram::Tracer),
-    Rwkv(rwkv::Tracer),
-    Plamo2(Box<plamo2::Tracer>),
+    Unigram(unigram::UnigramTracer),
+    Rwkv(rwkv::RwkvTracer),
+    Plamo2(Box<plamo2::Plamo2Tracer>),
     Test,
 }
 
@@ -166,11 +166,11 @@ impl Explainer {
         let tracer = match vocabulary.kind() {
             Kind::None => Tracer::None,
             Kind::Spm => Tracer::Spm,
-            Kind::Bpe => bpe::Tracer::new(vocabulary, merges).map_or(Tracer::None, Tracer::Bpe),
+            Kind::Bpe => bpe::BpeTracer::new(vocabulary, merges).map_or(Tracer::None, Tracer::Bpe),
             Kind::WordPiece => Tracer::WordPiece,
-            Kind::Unigram => Tracer::Unigram(unigram::Tracer::new(vocabulary)),
-            Kind::Rwkv => Tracer::Rwkv(rwkv::Tracer::new(vocabulary)),
-            Kind::Plamo2 => Tracer::Plamo2(Box::new(plamo2::Tracer::new(vocabulary))),
+            Kind::Unigram => Tracer::Unigram(unigram::UnigramTracer::new(vocabulary)),
+            Kind::Rwkv => Tracer::Rwkv(rwkv::RwkvTracer::new(vocabulary)),
+            Kind::Plamo2 => Tracer::Plamo2(Box::new(plamo2::Plamo2Tracer::new(vocabulary))),
             Kind::Test => Tracer::Test,
         };
         Self { tokenizer, tracer }

@@ -38,7 +38,7 @@ pub(crate) struct Pattern {
     /// The parts between top-level bars.
     alternatives: Vec<&'static str>,
     is_collapsed: bool,
-    code: Option<Code>,
+    code: Option<HandWritten>,
     /// `None` if only code can say what the pattern means.
     regex: Option<Regex>,
     /// Each alternative by itself, anchored to a given place.
@@ -47,7 +47,7 @@ pub(crate) struct Pattern {
 
 /// llama.cpp's code for a pattern.
 #[derive(Debug)]
-enum Code {
+enum HandWritten {
     /// The end of the piece that starts at an index.
     End(fn(View<'_>, usize) -> usize),
     /// The lengths of all pieces.
@@ -110,13 +110,13 @@ impl Pattern {
             FAMILIES.iter().any(|row| row.name == family && row.patterns.first().is_some_and(|first| *first == text))
         };
         let code = match text {
-            _ if is("gpt2") => Some(Code::End(code::gpt2)),
-            _ if is("llama3") => Some(Code::End(|view, at| code::llama3(view, at, 3, false))),
-            _ if is("qwen2") => Some(Code::End(|view, at| code::llama3(view, at, 1, false))),
-            _ if is("qwen35") => Some(Code::End(|view, at| code::llama3(view, at, 1, true))),
-            _ if is("kimi-k2") => Some(Code::End(code::kimi_k2)),
-            _ if is("gemma4") => Some(Code::End(code::newlines)),
-            _ if is("afmoe") || is("tiny-aya") => Some(Code::Lengths(code::digits)),
+            _ if is("gpt2") => Some(HandWritten::End(code::gpt2)),
+            _ if is("llama3") => Some(HandWritten::End(|view, at| code::llama3(view, at, 3, false))),
+            _ if is("qwen2") => Some(HandWritten::End(|view, at| code::llama3(view, at, 1, false))),
+            _ if is("qwen35") => Some(HandWritten::End(|view, at| code::llama3(view, at, 1, true))),
+            _ if is("kimi-k2") => Some(HandWritten::End(code::kimi_k2)),
+            _ if is("gemma4") => Some(HandWritten::End(code::newlines)),
+            _ if is("afmoe") || is("tiny-aya") => Some(HandWritten::Lengths(code::digits)),
             _ => None,
         };
         let alternatives = alternatives(text);
@@ -163,8 +163,8 @@ impl Pattern {
     fn split(&self, piece: &[u32], seen: &str) -> Result<Vec<usize>> {
         let (mut lens, mut done, mut ticker) = (Vec::new(), 0, Ticker::default());
         match (&self.code, &self.regex) {
-            (Some(Code::Lengths(lengths)), _) => return Ok(lengths(View(piece))),
-            (Some(Code::End(end_of_piece)), _) => {
+            (Some(HandWritten::Lengths(lengths)), _) => return Ok(lengths(View(piece))),
+            (Some(HandWritten::End(end_of_piece)), _) => {
                 while done < piece.len() {
                     ticker.tick();
                     let end = end_of_piece(View(piece), done);

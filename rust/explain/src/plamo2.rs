@@ -35,14 +35,14 @@ const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 
 /// The tables of a vocabulary, as the file declares its tokens.
 #[derive(Debug)]
-pub(super) struct Tracer {
+pub(super) struct Plamo2Tracer {
     /// The reversed texts of all tokens but byte tokens: a text is a state if its reverse starts one of them.
     reversed: SortedTexts,
     /// By byte.
     byte_tokens: [TokenId; 256],
 }
 
-impl Tracer {
+impl Plamo2Tracer {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
         let (mut reversed, mut byte_tokens) = (Vec::new(), [0; 256]);
         for id in 0..vocabulary.len() as TokenId {

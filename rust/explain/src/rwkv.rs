@@ -18,9 +18,9 @@ use super::{Result, Traced};
 
 /// The trie of all tokens.
 #[derive(Debug)]
-pub(super) struct Tracer(SortedTexts);
+pub(super) struct RwkvTracer(SortedTexts);
 
-impl Tracer {
+impl RwkvTracer {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
         let texts = (0..vocabulary.len() as TokenId).map(|id| {
             let mut text = Vec::new();

@@ -24,9 +24,9 @@ const MAX_ASKED: usize = 64;
 const NOT_UTF8: [&[u8]; 5] = [b"\xFF", b"\xE2\x96", b"\xC1\xA1", b"\xED\xA0\x80", b"\xF4\x90\x80\x81"];
 
 /// Text, score and type of a token.
-pub(crate) type Token = (Vec<u8>, f32, i32);
+pub(crate) type TestToken = (Vec<u8>, f32, i32);
 
-pub(crate) fn tokenizer(definition: &Definition<'_>, tokens: &[Token]) -> Arc<Tokenizer> {
+pub(crate) fn tokenizer(definition: &Definition<'_>, tokens: &[TestToken]) -> Arc<Tokenizer> {
     let (data, index) = StringIndex::concatenate(&Vec::from_iter(tokens.iter().map(|token| &token.0))).unwrap();
     let scores = Vec::from_iter(tokens.iter().map(|token| token.1));
     let types = Vec::from_iter(tokens.iter().map(|token| token.2));
@@ -71,7 +71,7 @@ fn check_merges(
 }
 
 /// Different texts with few distinct scores, so that many ways are equally good.
-fn tokens(pattern: &'static str) -> impl Strategy<Value = Vec<Token>> {
+fn tokens(pattern: &'static str) -> impl Strategy<Value = Vec<TestToken>> {
     let score = prop::sample::select(&[-1000.0_f32, -3.0, -2.0, -1.5, -1.0, -0.5, 0.25, -2500.0, f32::NAN][..]);
     let kind = prop::sample::select(&[NORMAL, NORMAL, NORMAL, USER_DEFINED, CONTROL, 5][..]);
     let texts = prop::collection::btree_map(pattern, (score, kind), 1..24);
@@ -94,7 +94,7 @@ fn texts() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 /// Rules between texts: `picks` are pairs of indices of the texts so far.
-fn rules(texts: &[&[u8]], picks: &[(usize, usize)]) -> (Vec<Token>, Vec<Vec<u8>>) {
+fn rules(texts: &[&[u8]], picks: &[(usize, usize)]) -> (Vec<TestToken>, Vec<Vec<u8>>) {
     let mut known = Vec::from_iter(texts.iter().map(|text| text.to_vec()));
     let mut merges = Vec::new();
     for &(left, right) in picks {

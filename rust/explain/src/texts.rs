@@ -13,7 +13,7 @@ pub(super) struct SortedTexts(Vec<(Vec<u8>, TokenId)>);
 
 /// A node: the texts that start with the bytes walked so far.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
+pub(super) struct PrefixRange {
     range: Range<usize>,
     depth: usize,
 }
@@ -29,27 +29,27 @@ impl SortedTexts {
     }
 
     /// The root, where every walk starts.
-    pub(super) fn root(&self) -> Node {
-        Node { range: 0..self.0.len(), depth: 0 }
+    pub(super) fn root(&self) -> PrefixRange {
+        PrefixRange { range: 0..self.0.len(), depth: 0 }
     }
 
     /// The child of a node for a byte.
-    pub(super) fn child(&self, node: &Node, byte: u8) -> Option<Node> {
+    pub(super) fn child(&self, node: &PrefixRange, byte: u8) -> Option<PrefixRange> {
         // The text that ends at the node has no further byte, so it comes first.
         let texts = &self.0[node.range.clone()];
         let start = texts.partition_point(|(text, _)| text.get(node.depth) < Some(&byte));
         let end = texts.partition_point(|(text, _)| text.get(node.depth) <= Some(&byte));
         let range = node.range.start + start..node.range.start + end;
-        (!range.is_empty()).then_some(Node { range, depth: node.depth + 1 })
+        (!range.is_empty()).then_some(PrefixRange { range, depth: node.depth + 1 })
     }
 
     /// The token whose text ends at a node.
-    pub(super) fn token(&self, node: &Node) -> Option<TokenId> {
+    pub(super) fn token(&self, node: &PrefixRange) -> Option<TokenId> {
         self.0[node.range.clone()].first().filter(|(text, _)| text.len() == node.depth).map(|&(_, token)| token)
     }
 
     /// The node that a walk along some bytes leads to.
-    pub(super) fn find<'b>(&self, mut bytes: impl Iterator<Item = &'b u8>) -> Option<Node> {
+    pub(super) fn find<'b>(&self, mut bytes: impl Iterator<Item = &'b u8>) -> Option<PrefixRange> {
         bytes.try_fold(self.root(), |node, &byte| self.child(&node, byte))
     }
 }

@@ -33,7 +33,7 @@ const UNREACHED: f64 = f64::MIN;
 
 /// The tries of a vocabulary, as the file declares its tokens: llama.cpp builds them before it repairs attributes.
 #[derive(Debug)]
-pub(super) struct Tracer {
+pub(super) struct UnigramTracer {
     /// All tokens that can be found in a text.
     tokens: SortedTexts,
     user_defined: SortedTexts,
@@ -41,7 +41,7 @@ pub(super) struct Tracer {
     unknown_score: f32,
 }
 
-impl Tracer {
+impl UnigramTracer {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
         let ids = || 0..vocabulary.len() as TokenId;
         let trie = |accept: fn(Attributes) -> bool| {

@@ -230,7 +230,7 @@ mod tests {
     use ggtok_core::{Definition, EncodeOptions, StringIndex};
 
     use super::Explainer;
-    use crate::tests::{Token, tokenizer};
+    use crate::tests::{TestToken, tokenizer};
 
     /// The kind and message of the first reason.
     fn why(explainer: &Explainer, text: &str, part: &str) -> (&'static str, String) {
@@ -242,7 +242,7 @@ mod tests {
         (first.kind, first.message)
     }
 
-    fn tokens(texts: &str, scores: &[f32], kinds: &[i32]) -> Vec<Token> {
+    fn tokens(texts: &str, scores: &[f32], kinds: &[i32]) -> Vec<TestToken> {
         let rows = texts.split(' ').zip(scores).zip(kinds);
         rows.map(|((text, &score), &kind)| (text.into(), score, kind)).collect()
     }

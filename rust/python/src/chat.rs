@@ -250,7 +250,7 @@ impl Rendering {
     }
 
     #[doc = doc!(Rendering.places)]
-    fn places(&self) -> Vec<Option<growing::Place>> {
+    fn places(&self) -> Vec<Option<growing::MessagePlace>> {
         growing::places(&self.request, &self.rendered.text)
     }
 

@@ -60,17 +60,17 @@ pub struct Encoding {
     ids: Arc<Vec<TokenId>>,
     /// The start and end of each token.
     offsets: Arc<Vec<i64>>,
-    words: Words,
+    words: WordNumbers,
 }
 
 /// For each token the number of its word, or -1; or what they follow from.
-pub(crate) enum Words {
+pub(crate) enum WordNumbers {
     Known(Vec<i32>),
     Of(Arc<Tokenizer>, Parts, EncodeOptions),
 }
 
 impl Encoding {
-    pub(crate) fn new_from(spans: Spans, words: Words) -> Self {
+    pub(crate) fn new_from(spans: Spans, words: WordNumbers) -> Self {
         // Reuses the memory of the spans.
         let offsets = spans.spans.into_iter().map(|span| [span.start as i64, span.end as i64]).collect::<Vec<_>>();
         Self { ids: Arc::new(spans.ids), offsets: Arc::new(offsets.into_flattened()), words }
@@ -78,8 +78,8 @@ impl Encoding {
 
     fn words(&self, py: Python<'_>) -> PyResult<Cow<'_, [i32]>> {
         match &self.words {
-            Words::Known(words) => Ok(Cow::Borrowed(words)),
-            Words::Of(core, text, options) => {
+            WordNumbers::Known(words) => Ok(Cow::Borrowed(words)),
+            WordNumbers::Of(core, text, options) => {
                 let words = || core.with_scratch(|scratch| core.words(text, *options, scratch));
                 run(py, text.len(), words).map(Cow::Owned)
             }
@@ -175,7 +175,7 @@ pub fn _encoding(ids: &[u8], offsets: &[u8], words: &[u8]) -> PyResult<Encoding>
     }
     let int32 = |bytes: &[u8]| bytes.as_chunks().0.iter().map(|&id| i32::from_le_bytes(id)).collect();
     let offsets = offsets.as_chunks().0.iter().map(|&offset| i64::from_le_bytes(offset)).collect();
-    Ok(Encoding { ids: Arc::new(int32(ids)), offsets: Arc::new(offsets), words: Words::Known(int32(words)) })
+    Ok(Encoding { ids: Arc::new(int32(ids)), offsets: Arc::new(offsets), words: WordNumbers::Known(int32(words)) })
 }
 
 /// A place in a text.

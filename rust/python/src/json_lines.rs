@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use crate::errors::invalid;
 use crate::json_string::unescape;
-use crate::line_columns::{Column, Rows, Table, for_each_line};
+use crate::line_columns::{Column, LineColumns, Table, for_each_line};
 use crate::run::run_long;
 
 /// Most fields of an object that are named if the wanted one is missing.
@@ -52,7 +52,7 @@ pub fn json_lines(
     is_raw: bool,
     columns: &Bound<'_, PyAny>,
     nulls: &str,
-) -> PyResult<Rows> {
+) -> PyResult<LineColumns> {
     let nulls = match nulls {
         "error" => Nulls::Error,
         "skip" => Nulls::Skip,
@@ -88,7 +88,7 @@ impl Wanted<'_> {
         }
         values.fill(None);
         let mut deserializer = serde_json::Deserializer::from_str(line);
-        let object = Object { fields: &self.fields, values };
+        let object = ObjectVisitor { fields: &self.fields, values };
         deserializer.deserialize_map(object).and_then(|()| deserializer.end()).map_err(not_json)
     }
 
@@ -134,12 +134,12 @@ impl Wanted<'_> {
 }
 
 /// Reads an object, and keeps the values of some fields.
-struct Object<'f, 'v, 'a> {
+struct ObjectVisitor<'f, 'v, 'a> {
     fields: &'f [&'f str],
     values: &'v mut [Option<&'a RawValue>],
 }
 
-impl<'a> Visitor<'a> for Object<'_, '_, 'a> {
+impl<'a> Visitor<'a> for ObjectVisitor<'_, '_, 'a> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

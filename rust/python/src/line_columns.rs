@@ -18,7 +18,7 @@ pub(crate) type Buffers = (Buffer, Option<Buffer>, Buffer);
 pub(crate) type BadLine = (i64, usize, usize, String, Vec<String>);
 
 /// The number of lines, the numbers of the rows, the columns and the bad lines.
-pub(crate) type Rows = (usize, Buffer, Vec<Buffers>, Vec<BadLine>);
+pub(crate) type LineColumns = (usize, Buffer, Vec<Buffers>, Vec<BadLine>);
 
 /// The rows that lines became.
 pub(crate) struct Table {
@@ -37,7 +37,7 @@ impl Table {
         Self { columns, rows: Vec::new(), bad: Vec::new(), num_lines: 0 }
     }
 
-    pub(crate) fn into_rows(self) -> Rows {
+    pub(crate) fn into_rows(self) -> LineColumns {
         let columns = self.columns.into_iter().map(Column::into_buffers).collect();
         (self.num_lines, numbers(self.rows), columns, self.bad)
     }

@@ -35,12 +35,12 @@ pub(crate) fn objects<'py>(value: &impl Serialize, classes: &Bound<'py, PyDict>)
 struct Objects<'a, 'py> {
     classes: &'a Bound<'py, PyDict>,
     /// The classes of the structures so far.
-    known: RefCell<HashMap<&'static str, Rc<Class<'py>>>>,
+    known: RefCell<HashMap<&'static str, Rc<Dataclass<'py>>>>,
     num_made: Cell<usize>,
 }
 
 /// A dataclass.
-struct Class<'py> {
+struct Dataclass<'py> {
     class: Bound<'py, PyAny>,
     /// Its fields as Rust spells them.
     fields: Vec<String>,
@@ -55,7 +55,7 @@ struct Items<'a, 'py> {
 /// The fields of a structure so far.
 struct Fields<'a, 'py> {
     objects: &'a Objects<'a, 'py>,
-    class: Rc<Class<'py>>,
+    class: Rc<Dataclass<'py>>,
     values: Vec<Bound<'py, PyAny>>,
 }
 
@@ -89,14 +89,14 @@ impl<'py> Objects<'_, 'py> {
     }
 
     /// The class of a structure.
-    fn class(&self, name: &'static str) -> PyResult<Rc<Class<'py>>> {
+    fn class(&self, name: &'static str) -> PyResult<Rc<Dataclass<'py>>> {
         if let Some(class) = self.known.borrow().get(name) {
             return Ok(Rc::clone(class));
         }
         let class = self.classes.as_any().get_item(name)?;
         let fields: Vec<String> = class.getattr("__match_args__")?.extract()?;
         let fields = fields.iter().map(|field| field.trim_end_matches('_').to_owned()).collect();
-        let class = Rc::new(Class { class, fields });
+        let class = Rc::new(Dataclass { class, fields });
         self.known.borrow_mut().insert(name, Rc::clone(&class));
         Ok(class)
     }

@@ -5,12 +5,12 @@ use std::convert::Infallible;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-use crate::line_columns::{Rows, Table, for_each_line};
+use crate::line_columns::{LineColumns, Table, for_each_line};
 use crate::run::run_long;
 
 #[doc = doc!(text_lines)]
 #[pyfunction]
-pub fn text_lines(py: Python<'_>, lines: PyBackedBytes, first_row: i64) -> PyResult<Rows> {
+pub fn text_lines(py: Python<'_>, lines: PyBackedBytes, first_row: i64) -> PyResult<LineColumns> {
     let table = run_long(py, || {
         let mut table = Table::new(1, lines.len());
         for_each_line(&lines, first_row, &mut table, |line, table| {

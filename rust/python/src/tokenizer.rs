@@ -13,7 +13,7 @@ use crate::arrays::Arrays;
 use crate::bytes::{bytes_of, str_of};
 use crate::decoder::StreamDecoder;
 use crate::encoder::StreamEncoder;
-use crate::encoding::{Encoding, Unit, Words};
+use crate::encoding::{Encoding, Unit, WordNumbers};
 use crate::errors::{Raise, invalid};
 use crate::ints::with_lists;
 use crate::metadata::Metadata;
@@ -173,7 +173,7 @@ impl Tokenizer {
             parts.push(text, parse_special);
             Ok::<_, EncodeError>(())
         })?;
-        Ok(Encoding::new_from(spans, Words::Of(Arc::clone(&self.core), parts, options)))
+        Ok(Encoding::new_from(spans, WordNumbers::Of(Arc::clone(&self.core), parts, options)))
     }
 
     #[doc = doc!(Tokenizer.encode_parts)]
@@ -221,7 +221,7 @@ impl Tokenizer {
             unit.apply(parts.text()?, &mut spans);
             Ok::<_, EncodeError>(())
         })?;
-        Ok(Encoding::new_from(spans, Words::Of(Arc::clone(&self.core), parts, options)))
+        Ok(Encoding::new_from(spans, WordNumbers::Of(Arc::clone(&self.core), parts, options)))
     }
 
     #[doc = doc!(Tokenizer.encode_pair)]

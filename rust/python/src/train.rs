@@ -29,7 +29,7 @@ const REPORT: Duration = Duration::from_millis(100);
 #[doc = doc!(Trainer)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct Trainer {
-    kind: Kind,
+    kind: AnyTrainer,
     /// The counters; a second one for SuperBPE. Taken when counting is over.
     counters: Mutex<Vec<WordCounter<'static>>>,
     /// The words of each counter. Taken when training starts.
@@ -38,7 +38,7 @@ pub struct Trainer {
     progress: Option<Py<PyAny>>,
 }
 
-enum Kind {
+enum AnyTrainer {
     Bpe(BpeTrainer),
     Spm(SpmTrainer),
     WordPiece(WordPieceTrainer),
@@ -46,9 +46,9 @@ enum Kind {
 }
 
 /// The settings of a kind, under the names that `ggtok.train` has for them.
-struct Settings<'a, 'py>(&'a Bound<'py, PyDict>);
+struct KindSettings<'a, 'py>(&'a Bound<'py, PyDict>);
 
-impl<'py> Settings<'_, 'py> {
+impl<'py> KindSettings<'_, 'py> {
     fn get<T: FromPyObjectOwned<'py>>(&self, name: &str) -> PyResult<T> {
         let value = self.0.get_item(name)?.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
         // Anything else than a wrong type is a number that does not fit, or a text with surrogates.
@@ -126,7 +126,7 @@ impl<'py> Settings<'_, 'py> {
 }
 
 /// How much memory counting may take, and the paths of two files for what does not fit.
-type Memory<'py> = (usize, Bound<'py, PyList>);
+type MemoryLimit<'py> = (usize, Bound<'py, PyList>);
 /// Called with the phase, how much is done, and of how much.
 type Report<'a> = &'a mut dyn FnMut(Phase, u64, u64) -> ControlFlow<()>;
 
@@ -156,7 +156,7 @@ impl Trainer {
                 )
             };
             let result = work(&mut report);
-            result.map_err(|error| raised.map_or(Failure::Train(error), Failure::Python))
+            result.map_err(|error| raised.map_or(TrainFailure::Train(error), TrainFailure::Python))
         })
     }
 
@@ -173,12 +173,12 @@ impl Trainer {
 }
 
 /// Why training failed: an error of the core, or what the callback raised.
-enum Failure {
+enum TrainFailure {
     Train(TrainError),
     Python(PyErr),
 }
 
-impl Raise for Failure {
+impl Raise for TrainFailure {
     fn raise(self) -> PyErr {
         match self {
             Self::Python(error) => error,
@@ -210,32 +210,32 @@ impl Trainer {
     fn new(
         kind: &str,
         settings: &Bound<'_, PyDict>,
-        memory: Option<Memory<'_>>,
+        memory: Option<MemoryLimit<'_>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let settings = Settings(settings);
+        let settings = KindSettings(settings);
         let normalize = || normalizer(&settings.get::<PyBackedBytes>("charsmap")?).map_err(Raise::raise);
         let (kind, mut counters) = match kind {
             "bpe" => {
                 let trainer = BpeTrainer::new(settings.bpe()?).map_err(Raise::raise)?;
                 let first = trainer.counter().map_err(Raise::raise)?;
                 let second = trainer.second_counter().map_err(Raise::raise)?;
-                (Kind::Bpe(trainer), [first].into_iter().chain(second).collect())
+                (AnyTrainer::Bpe(trainer), [first].into_iter().chain(second).collect())
             }
             "spm" => {
                 let trainer = SpmTrainer::new(settings.spm(settings.get("min_frequency")?)?).map_err(Raise::raise)?;
                 let counter = trainer.counter(normalize()?).map_err(Raise::raise)?;
-                (Kind::Spm(trainer), vec![counter])
+                (AnyTrainer::Spm(trainer), vec![counter])
             }
             "unigram" => {
                 let trainer = UnigramTrainer::new(settings.unigram()?).map_err(Raise::raise)?;
                 let counter = trainer.counter(normalize()?).map_err(Raise::raise)?;
-                (Kind::Unigram(trainer), vec![counter])
+                (AnyTrainer::Unigram(trainer), vec![counter])
             }
             "wordpiece" => {
                 let trainer = WordPieceTrainer::new(settings.wordpiece()?).map_err(Raise::raise)?;
                 let counter = trainer.counter().map_err(Raise::raise)?;
-                (Kind::WordPiece(trainer), vec![counter])
+                (AnyTrainer::WordPiece(trainer), vec![counter])
             }
             _ => return Err(invalid(format!("no trainer has the kind {kind:?}"))),
         };
@@ -305,10 +305,10 @@ impl Trainer {
             let mut words = std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner)).into_iter();
             let (first, second) = (words.next().unwrap_or_default(), words.next());
             match &self.kind {
-                Kind::Bpe(trainer) => trainer.train(&first, second.as_ref(), progress),
-                Kind::Spm(trainer) => trainer.train(&first, progress),
-                Kind::WordPiece(trainer) => trainer.train(&first, progress),
-                Kind::Unigram(trainer) => trainer.train(&first, progress),
+                AnyTrainer::Bpe(trainer) => trainer.train(&first, second.as_ref(), progress),
+                AnyTrainer::Spm(trainer) => trainer.train(&first, progress),
+                AnyTrainer::WordPiece(trainer) => trainer.train(&first, progress),
+                AnyTrainer::Unigram(trainer) => trainer.train(&first, progress),
             }
         })?;
         let Trained { tokens, types, scores, merges } = trained;

@@ -27,7 +27,7 @@ use ggtok_core::internals::{Splitter, nearest};
 use ggtok_core::{Definition, EncodeOptions, PRE_TOKENIZERS, StringIndex, Text, Tokenizer};
 
 use super::merges::{Cells, Merger, Rules};
-use super::split::{Kind, Split};
+use super::split::{Split, Way};
 use super::symbols::{Symbol, Symbols};
 use super::words::{WordCounter, Words};
 use super::{NORMAL, Progress, Result, SpecialToken, TrainError, Trained, check, check_size, check_special};
@@ -137,7 +137,7 @@ impl BpeTrainer {
 
     fn counter_of<'a>(&self, pre: &str) -> Result<WordCounter<'a>> {
         let special = self.settings.special_tokens.iter().map(|token| token.text.as_bytes());
-        Ok(WordCounter::new(Split::new(Kind::Pieces(splitter(pre)?), special)?, self.settings.threads))
+        Ok(WordCounter::new(Split::new(Way::Pieces(splitter(pre)?), special)?, self.settings.threads))
     }
 
     /// Trains on counted words, and on those of the second counter if there is one.

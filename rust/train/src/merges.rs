@@ -61,7 +61,7 @@ pub(super) trait Rules: Sync {
 
 /// An entry of the queue.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct QueuedPair {
     priority: u64,
     tie: u64,
     pair: u32,
@@ -77,7 +77,7 @@ pub(super) struct Merger<R> {
     /// The places of all pairs.
     places: Vec<u32>,
     pairs: Vec<Pair>,
-    queue: Queue<Entry>,
+    queue: Queue<QueuedPair>,
     /// The pairs that each symbol is a side of, if the rules need them.
     touching: Vec<Vec<u32>>,
     /// How often each symbol occurs, if the rules need it.
@@ -188,7 +188,7 @@ impl<R: Rules> Merger<R> {
         if std::mem::replace(&mut self.pairs[index as usize].priority, priority) != priority && priority != 0 {
             let tie = self.rules.tie(&self.symbols, left, right);
             let (rules, symbols, pairs) = (&self.rules, &self.symbols, &self.pairs);
-            self.queue.push(Entry { priority, tie, pair: index }, before(rules, symbols, pairs));
+            self.queue.push(QueuedPair { priority, tie, pair: index }, before(rules, symbols, pairs));
         }
     }
 
@@ -356,10 +356,10 @@ impl<R: Rules> Merger<R> {
 }
 
 /// The order of the queue.
-fn before<R: Rules>(rules: &R, symbols: &Symbols, pairs: &[Pair]) -> impl Fn(&Entry, &Entry) -> bool {
+fn before<R: Rules>(rules: &R, symbols: &Symbols, pairs: &[Pair]) -> impl Fn(&QueuedPair, &QueuedPair) -> bool {
     move |one, other| {
-        let key = |entry: &Entry| (Reverse(entry.priority), entry.tie);
-        let sides = |entry: &Entry| {
+        let key = |entry: &QueuedPair| (Reverse(entry.priority), entry.tie);
+        let sides = |entry: &QueuedPair| {
             let pair = &pairs[entry.pair as usize];
             (pair.left, pair.right)
         };

@@ -22,13 +22,13 @@ impl<T: Read + Write + Seek + Send> Spill for T {}
 const BUFFER: usize = 1 << 16;
 
 /// The runs of a file.
-pub(super) struct Runs<'a> {
+pub(super) struct SpilledRuns<'a> {
     file: Box<dyn Spill + 'a>,
     /// Where each run ends.
     pub(super) ends: Vec<u64>,
 }
 
-impl<'a> Runs<'a> {
+impl<'a> SpilledRuns<'a> {
     pub(super) fn new(file: Box<dyn Spill + 'a>) -> Self {
         Self { file, ends: Vec::new() }
     }
@@ -59,7 +59,7 @@ impl<'a> Runs<'a> {
     pub(super) fn merge(&mut self, mut found: impl FnMut(&[u8], u64)) -> io::Result<()> {
         let starts = [0].into_iter().chain(self.ends.iter().copied());
         let ranges = starts.zip(self.ends.iter().copied());
-        let mut runs: Vec<Run> = ranges.map(|(at, end)| Run { at, end, buffer: Vec::new(), used: 0 }).collect();
+        let mut runs = Vec::from_iter(ranges.map(|(at, end)| RunReader { at, end, buffer: Vec::new(), used: 0 }));
         let mut heap = BinaryHeap::new();
         for (number, run) in runs.iter_mut().enumerate() {
             heap.extend(run.next(&mut self.file)?.map(|(word, count)| Reverse((word, number, count))));
@@ -82,7 +82,7 @@ impl<'a> Runs<'a> {
 }
 
 /// A run being read.
-struct Run {
+struct RunReader {
     /// The part not yet read.
     at: u64,
     end: u64,
@@ -91,7 +91,7 @@ struct Run {
     used: usize,
 }
 
-impl Run {
+impl RunReader {
     /// The next word and its count.
     fn next(&mut self, file: &mut dyn Spill) -> io::Result<Option<(Vec<u8>, u64)>> {
         if self.used == self.buffer.len() && self.at == self.end {
@@ -155,7 +155,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::Runs;
+    use super::SpilledRuns;
     use crate::table::WordTable;
 
     /// Some words are longer than the buffer.
@@ -169,7 +169,7 @@ mod tests {
             tables in prop::collection::vec(prop::collection::vec((word(), 1..1_000_000_u64), 0..30), 0..5),
         ) {
             let mut expected = BTreeMap::new();
-            let mut runs = Runs::new(Box::new(Cursor::new(Vec::new())));
+            let mut runs = SpilledRuns::new(Box::new(Cursor::new(Vec::new())));
             for words in &tables {
                 let mut table = WordTable::default();
                 for (word, count) in words {

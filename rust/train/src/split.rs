@@ -37,12 +37,12 @@ pub(super) struct Spaces {
 
 /// Splits texts into words.
 pub(super) struct Split {
-    kind: Kind,
-    special: Cuts,
+    kind: Way,
+    special: SpecialTexts,
 }
 
 /// How each kind of vocabulary splits.
-pub(super) enum Kind {
+pub(super) enum Way {
     Pieces(Splitter),
     Spaces(Spaces),
     WordPiece(WordPieceNormalizer),
@@ -58,30 +58,30 @@ pub(super) struct SplitScratch {
 
 impl Split {
     /// Words do not contain any of the texts in `special`.
-    pub(super) fn new<'t>(kind: Kind, special: impl Iterator<Item = &'t [u8]>) -> Result<Self> {
-        Ok(Self { kind, special: Cuts::new(&special.collect::<Vec<_>>())? })
+    pub(super) fn new<'t>(kind: Way, special: impl Iterator<Item = &'t [u8]>) -> Result<Self> {
+        Ok(Self { kind, special: SpecialTexts::new(&special.collect::<Vec<_>>())? })
     }
 
     /// Whether each line of a file is a separate text.
     pub(super) fn is_by_line(&self) -> bool {
-        matches!(self.kind, Kind::Spaces(_))
+        matches!(self.kind, Way::Spaces(_))
     }
 
     /// Calls `word` with each word of a text.
     pub(super) fn split(&self, text: &str, scratch: &mut SplitScratch, mut word: impl FnMut(&[u8])) {
         let SplitScratch { learned, text: buffer, escaped } = scratch;
         match &self.kind {
-            Kind::Pieces(splitter) => self.special.each_part(text.as_bytes(), |part| {
+            Way::Pieces(splitter) => self.special.each_part(text.as_bytes(), |part| {
                 splitter.split(part, learned, |start, end| word(&part[start..end]));
             }),
-            Kind::Spaces(spaces) => {
+            Way::Spaces(spaces) => {
                 spaces.escape(text, buffer, escaped);
                 self.special.each_part(escaped, |part| match spaces.split {
                     true => spaces.split(part, &mut word),
                     false => word(part),
                 });
             }
-            Kind::WordPiece(normalizer) => self.special.each_part(text.as_bytes(), |part| {
+            Way::WordPiece(normalizer) => self.special.each_part(text.as_bytes(), |part| {
                 wordpiece_words(normalizer, part, buffer, &mut word);
             }),
         }
@@ -170,13 +170,13 @@ fn wordpiece_words(normalizer: &WordPieceNormalizer, text: &[u8], buffer: &mut V
 }
 
 /// The texts at which others are cut: the leftmost match, and the longest one there.
-struct Cuts {
+struct SpecialTexts {
     texts: DoubleArray,
     /// Whether one of them starts with each byte.
     first: [bool; 256],
 }
 
-impl Cuts {
+impl SpecialTexts {
     fn new(texts: &[&[u8]]) -> Result<Self> {
         let mut first = [false; 256];
         texts.iter().filter_map(|text| text.first()).for_each(|&byte| first[usize::from(byte)] = true);
@@ -211,17 +211,17 @@ mod tests {
     use ggtok_core::Settings;
     use ggtok_core::internals::WordPieceNormalizer;
 
-    use super::{Cuts, Kind, Spaces, Split, SplitScratch};
+    use super::{Spaces, SpecialTexts, Split, SplitScratch, Way};
 
-    fn words(kind: Kind, special: &[&str], text: &str) -> Vec<String> {
+    fn words(kind: Way, special: &[&str], text: &str) -> Vec<String> {
         let split = Split::new(kind, special.iter().map(|text| text.as_bytes())).unwrap();
         let mut words = Vec::new();
         split.split(text, &mut SplitScratch::default(), |word| words.push(String::from_utf8(word.to_vec()).unwrap()));
         words
     }
 
-    fn spaces(remove_extra: bool, keep_runs: bool) -> Kind {
-        Kind::Spaces(Spaces { normalize: None, add_prefix: true, remove_extra, split: true, keep_runs })
+    fn spaces(remove_extra: bool, keep_runs: bool) -> Way {
+        Way::Spaces(Spaces { normalize: None, add_prefix: true, remove_extra, split: true, keep_runs })
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn words_of_wordpiece_are_normalized() {
         let settings = Settings { lowercase: true, strip_accents: true, ..Settings::default() };
-        let kind = || Kind::WordPiece(WordPieceNormalizer::new(&settings));
+        let kind = || Way::WordPiece(WordPieceNormalizer::new(&settings));
         assert_eq!(
             words(kind(), &["[SEP]"], "Ål, don't[SEP]中文 x▁y"),
             ["▁al", "▁,", "▁don", "▁'", "▁t", "▁中", "▁文", "▁x", "▁y"]
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn texts_are_cut_at_the_leftmost_longest() {
-        let cuts = Cuts::new(&[b"ab", b"abc", b"bcd"]).unwrap();
+        let cuts = SpecialTexts::new(&[b"ab", b"abc", b"bcd"]).unwrap();
         let mut parts = Vec::new();
         cuts.each_part(b"xabcdab", |part| parts.push(part.to_vec()));
         assert_eq!(parts, [b"x".to_vec(), b"d".to_vec(), b"".to_vec()]);

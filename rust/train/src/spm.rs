@@ -21,7 +21,7 @@ use ggtok_core::internals::spelling::{ESCAPED_SPACE, byte_text};
 
 use super::merges::{Cells, Merger, Rules};
 use super::scripts::{Script, is_digit, script};
-use super::split::{Kind, Normalize, Spaces, Split};
+use super::split::{Normalize, Spaces, Split, Way};
 use super::symbols::{Symbol, Symbols};
 use super::words::{WordCounter, Words};
 use super::{BYTE, NORMAL, Progress, Result, SpecialToken, TrainError, Trained, check, check_size, check_special};
@@ -227,7 +227,7 @@ impl SpmTrainer {
             keep_runs: settings.allow_whitespace_only_pieces,
         };
         let special = self.start().tokens;
-        Ok(WordCounter::new(Split::new(Kind::Spaces(spaces), special.iter().map(Vec::as_slice))?, settings.threads))
+        Ok(WordCounter::new(Split::new(Way::Spaces(spaces), special.iter().map(Vec::as_slice))?, settings.threads))
     }
 
     /// Trains on counted words.

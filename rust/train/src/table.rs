@@ -7,7 +7,7 @@ use ggtok_core::internals::interrupt::{self, Ticker};
 
 /// A word of the table.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct CountedWord {
     /// Where the word starts in the bytes; it ends where the next one starts.
     start: usize,
     count: u64,
@@ -17,7 +17,7 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct WordTable {
     bytes: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<CountedWord>,
     /// The upper half of a word's hash, and its index + 1; 0 for an empty slot. The number of slots is a power of two.
     slots: Vec<(u32, u32)>,
     seed: Seed,
@@ -32,13 +32,13 @@ impl WordTable {
     /// Memory held, in bytes.
     pub(super) fn heap_bytes(&self) -> usize {
         self.bytes.capacity()
-            + self.entries.capacity() * size_of::<Entry>()
+            + self.entries.capacity() * size_of::<CountedWord>()
             + self.slots.capacity() * size_of::<(u32, u32)>()
     }
 
     /// The size of a word in bytes, without the index.
     pub(super) fn bytes_of(word: &[u8]) -> u64 {
-        (word.len() + size_of::<Entry>()) as u64
+        (word.len() + size_of::<CountedWord>()) as u64
     }
 
     /// Counts a word `count` more times.
@@ -68,7 +68,7 @@ impl WordTable {
 
     /// Adds a new word. After that, [`WordTable::add`] must not be called.
     pub(super) fn push(&mut self, word: &[u8], count: u64) {
-        self.entries.push(Entry { start: self.bytes.len(), count });
+        self.entries.push(CountedWord { start: self.bytes.len(), count });
         self.bytes.extend_from_slice(word);
     }
 

@@ -23,7 +23,7 @@ use ggtok_core::internals::interrupt::Ticker;
 use ggtok_core::internals::spelling::ESCAPED_SPACE;
 
 use super::merges::{Cells, Merger, Rules};
-use super::split::{Kind, Split};
+use super::split::{Split, Way};
 use super::symbols::{Symbol, Symbols};
 use super::words::{WordCounter, Words};
 use super::{NORMAL, Progress, Result, SpecialToken, Trained, check_size, check_special};
@@ -125,7 +125,7 @@ impl WordPieceTrainer {
         let mut normalizer = WordPieceNormalizer::new(&Settings { lowercase, strip_accents, ..Settings::default() });
         normalizer.fill(|_| None);
         let special = self.settings.special_tokens.iter().map(|token| token.text.as_bytes());
-        Ok(WordCounter::new(Split::new(Kind::WordPiece(normalizer), special)?, self.settings.threads))
+        Ok(WordCounter::new(Split::new(Way::WordPiece(normalizer), special)?, self.settings.threads))
     }
 
     /// Trains on counted words.

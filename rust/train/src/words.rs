@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use ggtok_core::internals::interrupt::Ticker;
 use ggtok_core::unicode::utf8;
 
-use super::spill::{Runs, Spill};
+use super::spill::{Spill, SpilledRuns};
 use super::split::{Split, SplitScratch};
 use super::table::WordTable;
 use super::work::work;
@@ -99,7 +99,7 @@ pub struct WordCounter<'a> {
     split: Split,
     threads: usize,
     /// The memory for the tables, and the file for what exceeds it.
-    spill: Option<(usize, Runs<'a>)>,
+    spill: Option<(usize, SpilledRuns<'a>)>,
     workers: Vec<Worker>,
     num_bytes: u64,
 }
@@ -112,7 +112,7 @@ impl<'a> WordCounter<'a> {
     /// Limits counted words to about `memory` bytes; `file` takes the rest. If the distinct words need more in the end,
     /// the rarest are left out, and [`Words::left_out`] says so. A text is always counted as a whole.
     pub fn with_spill(mut self, memory: usize, file: impl Spill + 'a) -> Self {
-        self.spill = Some((memory, Runs::new(Box::new(file))));
+        self.spill = Some((memory, SpilledRuns::new(Box::new(file))));
         self
     }
 
@@ -211,7 +211,7 @@ impl<'a> WordCounter<'a> {
 
 /// The words of all runs, or the most frequent ones that fit into `memory`. Words with the same count are kept or
 /// dropped together.
-fn merged(runs: &mut Runs<'_>, memory: u64) -> Result<Words> {
+fn merged(runs: &mut SpilledRuns<'_>, memory: u64) -> Result<Words> {
     let mut words = WordTable::default();
     // For each count, how many words have it, and how much memory they need.
     let mut by_count: BTreeMap<u64, (u64, u64)> = BTreeMap::new();

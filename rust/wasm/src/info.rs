@@ -15,7 +15,7 @@ struct Info<'a> {
     model: &'static str,
     name: Option<&'a str>,
     size: usize,
-    settings: Settings,
+    settings: SettingsJson,
     special_ids: BTreeMap<String, Option<TokenId>>,
     eog_ids: &'a [TokenId],
 }
@@ -23,7 +23,7 @@ struct Info<'a> {
 /// [`ggtok_core::Settings`].
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Settings {
+struct SettingsJson {
     add_bos: bool,
     add_eos: bool,
     add_sep: bool,
@@ -38,7 +38,7 @@ struct Settings {
 
 /// A token.
 #[derive(Serialize)]
-struct Token<'a> {
+struct TokenJson<'a> {
     id: TokenId,
     text: std::borrow::Cow<'a, str>,
     score: f32,
@@ -58,7 +58,7 @@ pub fn info(vocabulary: &Vocabulary, metadata: &Metadata<Vec<u8>>) -> serde_json
         model: vocabulary.model(),
         name,
         size: vocabulary.len(),
-        settings: Settings {
+        settings: SettingsJson {
             add_bos: settings.add_bos,
             add_eos: settings.add_eos,
             add_sep: settings.add_sep,
@@ -78,7 +78,7 @@ pub fn info(vocabulary: &Vocabulary, metadata: &Metadata<Vec<u8>>) -> serde_json
 /// A token with its text, in which U+FFFD stands for what is not UTF-8.
 pub fn token(vocabulary: &Vocabulary, id: TokenId) -> serde_json::Result<String> {
     let (text, attributes) = (String::from_utf8_lossy(vocabulary.text(id)), vocabulary.attributes(id).bits());
-    serde_json::to_string(&Token { id, text, score: vocabulary.score(id), attributes })
+    serde_json::to_string(&TokenJson { id, text, score: vocabulary.score(id), attributes })
 }
 
 /// `fim_pre` as `fimPre`.

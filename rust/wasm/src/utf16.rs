@@ -45,7 +45,7 @@ pub fn count_units(spans: &mut Spans, text: &[u8]) {
     if text.is_ascii() {
         return;
     }
-    let mut place = Place { text, at: 0, before: 0 };
+    let mut place = UnitCounter { text, at: 0, before: 0 };
     for span in &mut spans.spans {
         let mut start = span.start.min(text.len());
         // Back to the first byte of a character; an encoded one has at most four.
@@ -57,13 +57,13 @@ pub fn count_units(spans: &mut Spans, text: &[u8]) {
 }
 
 /// A place in a text, and the units of the characters that start before it.
-struct Place<'a> {
+struct UnitCounter<'a> {
     text: &'a [u8],
     at: usize,
     before: usize,
 }
 
-impl Place<'_> {
+impl UnitCounter<'_> {
     /// Moves to another place, usually one nearby, and returns the units before it.
     fn move_to(&mut self, to: usize) -> usize {
         let to = to.min(self.text.len());

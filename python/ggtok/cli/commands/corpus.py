@@ -18,7 +18,7 @@ from ...corpus.page import SOURCE_HEAD
 from ...corpus.run import State
 from ...corpus.settings import Compression, Format, InputFormat, Masks, Nulls, TooLong
 from ...corpus.verify import SAMPLE, verify
-from ..files import OUTPUT
+from ..file_arguments import OUTPUT
 from ..inputs import takes_template
 from ..options import Model, as_json, takes_model, takes_special
 from ..output import print_json, to_stderr

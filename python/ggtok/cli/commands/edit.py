@@ -17,7 +17,7 @@ from ...stores.find import located
 from ...tokenizer.keys import ARRAYS, GGML, Type
 from ...tokenizer.metadata import read_metadata, to_bytes
 from ..completion import MODEL
-from ..files import OUTPUT
+from ..file_arguments import OUTPUT
 from ..inputs import parse_json, template_text
 from ..options import KINDS, as_json, name_and_value, typed_value
 from ..output import finite, print_json, printable

@@ -10,7 +10,7 @@ from ... import Tokenizer
 from ...lab.evaluate import evaluate, rows_of
 from ...tokenizer.base import BUILTIN
 from ..completion import MODEL
-from ..files import OUTPUT, check_output, short_names, text_path
+from ..file_arguments import OUTPUT, check_output, short_names, text_path
 from ..options import Model, as_json, takes_network
 from ..output import print_json
 from ..progress import progress

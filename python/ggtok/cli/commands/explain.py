@@ -14,15 +14,15 @@ import click
 from ... import Tokenizer
 from ...lab.diff import plain
 from ...lab.explain import compare
+from ...lab.explain.explain import Trace
 from ...lab.explain.html import compare_page, trie_page
 from ...lab.explain.step import walk
-from ...lab.explain.text import LEAST_WIDTH, printed
-from ...lab.explain.texts import to_bytes
-from ...lab.explain.trace import Trace
+from ...lab.explain.terminal_tables import LEAST_WIDTH, printed
 from ...lab.explain.trie import explain_trie, trie_sections
+from ...lab.explain.utf8 import to_bytes
 from ...tokenizer.files import write
 from ..completion import MODEL
-from ..files import OUTPUT, check_output
+from ..file_arguments import OUTPUT, check_output
 from ..inputs import Source, takes_files
 from ..inputs import sources as sources_of
 from ..options import DEFAULT, Model, as_json, is_typed, takes_model, takes_special

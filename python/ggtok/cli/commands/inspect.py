@@ -12,7 +12,7 @@ from ... import Tokenizer
 from ..._ggtok import attributes, merges, special_ids
 from ...tokenizer.findings import Finding
 from ...tokenizer.vocab import FLAGS_READ, TokenAttribute
-from ..files import takes_models
+from ..file_arguments import takes_models
 from ..options import Model, as_json
 from ..output import lossless, print_json
 from ..table import print_pairs, quoted

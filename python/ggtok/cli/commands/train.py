@@ -12,7 +12,7 @@ from ... import train
 from ..._ggtok import pretokenizers
 from ...lab.train import DEFAULTS
 from ...tokenizer.vocab import KINDS_OF_LLAMA_CPP
-from ..files import OUTPUT, check_output, text_path
+from ..file_arguments import OUTPUT, check_output, text_path
 from ..options import name_and_value
 from ..output import printable
 from ..progress import progress

@@ -6,8 +6,8 @@ import click
 
 from ...lab.verify.result import Comparison
 from ...lab.verify.verify import repeat, verify
-from ...tokenizer.texts import Path
-from ..files import text_path
+from ...tokenizer.text_or_path import Path
+from ..file_arguments import text_path
 from ..options import Model, as_json, takes_model
 from ..output import finite, print_json
 from ..progress import progress

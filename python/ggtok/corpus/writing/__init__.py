@@ -1,4 +1,4 @@
-"""A file per output format: its class `Writer` writes the files of a shard, and reads them for `verify`.
+"""A file per output format: its class (`FlatWriter` in `flat`) writes the files of a shard, and reads them.
 
 `Format` in `settings` lists the formats by the names of their files.
 """
@@ -14,7 +14,7 @@ from .writer import ShardWriter
 
 def writer_of(format: Format) -> type[ShardWriter]:
     """The class of a format."""
-    found: type[ShardWriter] = import_module(f".{format}", __name__).Writer
+    found: type[ShardWriter] = getattr(import_module(f".{format}", __name__), f"{format.title()}Writer")
     return found
 
 

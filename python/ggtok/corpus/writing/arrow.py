@@ -8,11 +8,11 @@ from typing import Any
 from ...errors import CorpusError
 from ..packages import pa
 from ..settings import Writing
-from .files import ShardFiles
+from .shard_files import ShardFiles
 from .tables import TableWriter
 
 
-class Writer(TableWriter):
+class ArrowWriter(TableWriter):
     """Holds the documents of a record batch."""
 
     suffix = ".arrow"

@@ -22,13 +22,13 @@ from ...errors import CorpusError
 from ..blocks import IDS, MASK
 from ..packages import np, npt, pa
 from ..settings import Writing
-from .files import ShardFiles
 from .lists import Lengths, lists, narrow
 from .mapped import Ids, Mask, mapped
+from .shard_files import ShardFiles
 from .writer import ShardWriter
 
 
-class Writer(ShardWriter):
+class DatatroveWriter(ShardWriter):
     """Holds 4 bytes for each document, and 12 while it closes."""
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:

@@ -28,13 +28,13 @@ from ...errors import CorpusError
 from ..blocks import IDS, MASK, ROW, SOURCE, num_tokens
 from ..packages import np, npt, pa, pc
 from ..settings import Writing
-from .files import ShardFiles
 from .lists import lists, narrow
 from .mapped import Ids, Mask, mapped
+from .shard_files import ShardFiles
 from .writer import ShardWriter
 
 
-class Writer(ShardWriter):
+class FlatWriter(ShardWriter):
     """Holds nothing."""
 
     has_index, has_empty = True, False

@@ -24,9 +24,9 @@ from ...errors import CorpusError
 from ..blocks import IDS
 from ..packages import np, pa
 from ..settings import Writing
-from .files import ShardFiles
 from .lists import Lengths, lists, narrow
 from .mapped import Ids, mapped
+from .shard_files import ShardFiles
 from .writer import ShardWriter
 
 MAGIC = b"MMIDIDX\0\0"
@@ -34,7 +34,7 @@ HEADER = struct.Struct("<9sQBQQ")
 TYPES = {8: "<u2", 4: "<i4"}
 
 
-class Writer(ShardWriter):
+class MegatronWriter(ShardWriter):
     """Holds 4 bytes for each document, and 20 while it closes."""
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:

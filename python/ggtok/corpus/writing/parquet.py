@@ -26,7 +26,7 @@ LEVELS = 1 << 16
 """How many tokens pyarrow writes before it looks whether a page is full. Its own 1,024 take 10 % more time."""
 
 
-class Writer(TableWriter):
+class ParquetWriter(TableWriter):
     """Holds the documents of a row group."""
 
     suffix = ".parquet"

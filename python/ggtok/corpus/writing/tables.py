@@ -20,10 +20,10 @@ from ...errors import CorpusError
 from ..blocks import BOUNDARIES, IDS, MASK
 from ..packages import np, npt, pa
 from ..settings import Writing
-from .files import ShardFiles
 from .groups import Groups
 from .lists import lists
 from .mapped import Ids, Mask
+from .shard_files import ShardFiles
 from .writer import ShardWriter
 
 ATTENTION = "attention_mask"

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from ..packages import pa
 from ..settings import Writing
-from .files import ShardFiles
 from .mapped import Ids, Mask
+from .shard_files import ShardFiles
 
 
 class ShardWriter:

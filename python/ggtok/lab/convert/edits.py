@@ -33,7 +33,7 @@ from ...tokenizer.metadata import BOM, Scalar, Source, read_metadata, scalars, t
 from .gguf import Packed, Typed, as_typed
 
 Entries = dict[str, Typed | Packed]
-Value: TypeAlias = "Scalar | Sequence[str] | Sequence[int] | Sequence[float]"
+MetadataValue: TypeAlias = "Scalar | Sequence[str] | Sequence[int] | Sequence[float]"
 
 TOKENS, MERGES = GGML + "tokens", GGML + "merges"
 
@@ -71,7 +71,7 @@ class Edits(NamedTuple):
     flags: Mapping[str, bool | None] | None = None
     chat_template: str | None = None
     name: str | None = None
-    metadata: Mapping[str, Value | None] | None = None
+    metadata: Mapping[str, MetadataValue | None] | None = None
     tokens: Iterable[Mapping[str, Any]] = ()
     merges_from: Source | None = None
 
@@ -95,7 +95,7 @@ def entries(metadata: Metadata, edits: Edits, *, every_key: bool = False, has_we
     elif added:
         _append(result, added)
 
-    values: dict[str, Value | None] = {}
+    values: dict[str, MetadataValue | None] = {}
     for slot, token in mapping("special", edits.special or {}).items():
         _known(slot, set(SPECIAL) - set(ALIASES.values()), "special token")
         values[GGML + SPECIAL[slot]] = None if token is None else _id(result, slot, token)
@@ -149,7 +149,7 @@ def _typed(result: Entries, types: Mapping[str, Type], key: str, value: Any) -> 
     return Typed(kind, int(value) & 0xFFFFFFFF if kind is Type.UINT32 else value)
 
 
-def _set(result: Entries, types: Mapping[str, Type], key: str, value: Value | None) -> None:
+def _set(result: Entries, types: Mapping[str, Type], key: str, value: MetadataValue | None) -> None:
     if not isinstance(key, str):
         raise ArgumentTypeError(f"the key of metadata must be str, not {type(key).__name__}")
     if key.startswith(GGML) and key not in result:

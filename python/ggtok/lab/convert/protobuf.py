@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import TypeAlias
 
-Value: TypeAlias = int | float | bytes
+FieldValue: TypeAlias = int | float | bytes
 
 VARINT, FIXED64, BYTES, _GROUP, _END_GROUP, FIXED32 = range(6)
 """Wire types. Groups, which are deprecated, are not read."""
@@ -20,7 +20,7 @@ class MessageError(Exception):
     """A message is damaged: at which byte, and how."""
 
 
-def field(number: int, value: Value | str | bool) -> bytes:
+def field(number: int, value: FieldValue | str | bool) -> bytes:
     """One field: an `int` or `bool` as a varint, a `float` as float32, a text as UTF-8."""
     if isinstance(value, float):
         return _varint(number << 3 | FIXED32) + struct.pack("<f", value)
@@ -39,7 +39,7 @@ def _varint(value: int) -> bytes:
     return bytes(encoded)
 
 
-def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, Value, int]]:
+def fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, FieldValue, int]]:
     """The number, the value and the place of each field in `data[start:end]`.
 
     An `int` is an unsigned varint. A value of four bytes is a float, one of eight is left out. A nested message is its

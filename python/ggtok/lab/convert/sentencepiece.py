@@ -18,7 +18,7 @@ from ...tokenizer.findings import Finding, warn_of
 from ...tokenizer.keys import GGML, SPECIAL
 from .gguf import Packed, gguf_bytes
 from .padding import padded
-from .protobuf import MessageError, Value, field, fields
+from .protobuf import FieldValue, MessageError, field, fields
 from .unigram import charsmap_of
 from .vocabulary import BYTE, BYTE_TOKENS, CONTROL, SPACE, UNKNOWN, UNUSED, USER_DEFINED, Vocabulary
 
@@ -154,7 +154,7 @@ def _parsed(data: bytes) -> tuple[list[tuple[bytes, float, int]], dict[int, dict
     return pieces, settings
 
 
-def _piece(inner: dict[int, Value], at: int, id: int) -> tuple[bytes, float, int]:
+def _piece(inner: dict[int, FieldValue], at: int, id: int) -> tuple[bytes, float, int]:
     text, score, kind = inner.get(PIECE, b""), inner.get(SCORE, 0.0), inner.get(TYPE, NORMAL_PIECE)
     if not isinstance(text, bytes) or not isinstance(score, float) or not isinstance(kind, int):
         raise MessageError(f"byte {at}: piece {id} has a field of a wrong type")
@@ -163,7 +163,7 @@ def _piece(inner: dict[int, Value], at: int, id: int) -> tuple[bytes, float, int
     return text, score, kind
 
 
-def _check_settings(number: int, inner: dict[int, Value], at: int) -> None:
+def _check_settings(number: int, inner: dict[int, FieldValue], at: int) -> None:
     kinds: dict[int, type] = dict.fromkeys((ADD_PREFIX, REMOVE_SPACES, ESCAPE_SPACES), int) | {CHARSMAP: bytes}
     if number == TRAINER:
         kinds = dict.fromkeys((MODEL_TYPE, AS_SUFFIX, BYTE_FALLBACK, *SPECIAL_IDS.values()), int)

@@ -10,7 +10,7 @@ from . import strip
 from .record import Record
 from .stages import idea, title_of, units
 from .terminal import fitted, padded, styled, wrapped
-from .text import headline, shortened
+from .terminal_tables import headline, shortened
 from .units import Unit
 
 MOST_LINES = 24

@@ -30,8 +30,8 @@ from ...trace import (
 )
 from .origins import Origins, Spans
 from .tables import Span
-from .texts import to_bytes, to_text
 from .units import Line, Said, Step, Unit, counted, face, joined, number, text_face
+from .utf8 import to_bytes, to_text
 from .words import said, say
 
 CONTEXT = 12

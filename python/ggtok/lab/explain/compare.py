@@ -12,12 +12,12 @@ from rich.cells import cell_len
 from ...tokenizer.cuts import Cuts
 from ...tokenizer.cuts import Pair as Sides
 from ...tokenizer.cuts import compare as compare_cuts
+from .explain import Trace
 from .sections import sections
 from .tables import Cell, Row, Section
 from .terminal import fitted, styled, wrapped
-from .text import GAP, MAX_SECTIONS, Line, lines, shortened
-from .texts import to_bytes
-from .trace import Trace
+from .terminal_tables import GAP, MAX_SECTIONS, Line, lines, shortened
+from .utf8 import to_bytes
 
 LEAST_WIDTH = 50
 """Columns that each of two traces needs side by side. In less, one is below the other."""
@@ -28,7 +28,7 @@ OF_THE_FILE = ("pattern", "charsmap", "xcda", "rev_merge")
 """Sections that may differ although the steps are the same: they show how pieces are found, not which."""
 
 
-class Difference(NamedTuple):
+class FirstDifference(NamedTuple):
     """The first step where two traces differ."""
 
     pair: int
@@ -83,7 +83,7 @@ def _named(trace: Trace) -> dict[tuple[str, str, int], Section]:
     return found
 
 
-def first_difference(found: list[Pair]) -> Difference | None:
+def first_difference(found: list[Pair]) -> FirstDifference | None:
     """Where two traces first differ, or `None` if all steps are the same.
 
     Ids, scores and ranks may differ, since each vocabulary has its own: steps are the same if they are about the same
@@ -96,7 +96,7 @@ def first_difference(found: list[Pair]) -> Difference | None:
         steps = zip_longest(_steps(a), _steps(b))
         row = next((row for row, (first, second) in enumerate(steps) if first != second), None)
         if row is not None:
-            return Difference(place, row, section)
+            return FirstDifference(place, row, section)
     return None
 
 
@@ -130,14 +130,14 @@ def render(a: Trace, b: Trace, names: tuple[str, str], *, width: int, max_rows: 
     return "\n".join(written)
 
 
-def summary(difference: Difference | None) -> str:
+def summary(difference: FirstDifference | None) -> str:
     """Where the steps first differ, in a sentence."""
     if difference is None:
         return "All steps are the same."
     return f"The steps first differ in the table “{difference.section.title}”, row {difference.row + 1}."
 
 
-def _shown(found: list[Pair], difference: Difference | None) -> Iterator[tuple[int, Pair | None]]:
+def _shown(found: list[Pair], difference: FirstDifference | None) -> Iterator[tuple[int, Pair | None]]:
     """Pairs with their places: the first, the last, and those around the difference. Else how many are left out."""
     keep = {*range(MAX_SECTIONS // 3), *range(len(found) - MAX_SECTIONS // 3, len(found))}
     if difference is not None:

@@ -22,8 +22,8 @@ from .record import Record, reasons
 from .sections import origin_of, sections
 from .tables import Cell, Column, Row, Section
 from .terminal import fitted
-from .text import cells, headline, shortened, shown
-from .texts import to_bytes
+from .terminal_tables import cells, headline, shortened, shown
+from .utf8 import to_bytes
 from .words import words
 
 SCRIPTS = ("base", "table", "merging", "spans", "lattice", "walks", "stages", "tokens", "frame", "mount", "verdict")

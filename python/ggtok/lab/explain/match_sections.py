@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...trace import Best, Candidate, Origin, Plamo2, Prefix, Rwkv, Test, Unigram, WordPiece, XcdaStep
 from .origins import Cuts, Origins, shifted
 from .tables import LazyRows, Mark, Row, Section, byte_name, section, walked, won, yes
-from .texts import to_bytes, to_text
+from .utf8 import to_bytes, to_text
 
 ROLES = {
     "space": "ends a word",

@@ -9,7 +9,7 @@ from itertools import accumulate
 from ...trace import Bigram, Bpe, HybridDna, Merging, Piece, Spm, Symbol, SymbolTokens, Text
 from .origins import Cuts, Origins, Spans
 from .tables import Cell, LazyRows, Row, Section, Span, section, won
-from .texts import to_bytes
+from .utf8 import to_bytes
 
 WINDOW = 3
 """How many symbols on each side of a merge are shown."""

@@ -14,8 +14,8 @@ from rich.cells import cell_len
 from ...trace import Bigram, Bpe, HybridDna, Piece, Pop, Spm, Symbol, SymbolTokens
 from .origins import Origins, Spans
 from .tables import Span
-from .texts import to_bytes
 from .units import Line, Said, Step, Unit, counted, face, joined, number, text_face
+from .utf8 import to_bytes
 from .words import said
 
 LONGEST_WORD = 40

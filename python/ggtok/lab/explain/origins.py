@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ...trace import Origin
 from .tables import Cell, Mark, Row, Span
-from .texts import to_text
+from .utf8 import to_text
 
 Spans: TypeAlias = Callable[[int, int], Span]
 """From places in a rewritten text to the bytes of the text that they come from."""

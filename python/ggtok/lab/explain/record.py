@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import GgtokError
 from ...trace import CodePoint, Fragment, Reason, SpecialMatch, Text, Token
-from .texts import to_bytes, to_text
+from .utf8 import to_bytes, to_text
 
 STEPS = vars(sys.modules[Token.__module__])
 """The classes of `ggtok.trace` by name."""

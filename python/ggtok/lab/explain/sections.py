@@ -10,7 +10,7 @@ from ...trace import Bpe, HybridDna, Plamo2, Rwkv, SpecialMatch, Spm, Test, Toke
 from . import match_sections, merge_sections
 from .record import Record
 from .tables import Row, Section, section
-from .texts import to_bytes, to_text
+from .utf8 import to_bytes, to_text
 
 OF_KIND: dict[type, Callable[[Any, bytes, int], Iterator[Section]]] = {
     Spm: merge_sections.spm,

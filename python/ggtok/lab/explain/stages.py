@@ -8,8 +8,8 @@ from typing import Any
 from ...trace import Bpe, HybridDna, Plamo2, Rwkv, Spm, Test, Unigram, WordPiece
 from . import choose_units, merge_units
 from .record import Record
-from .texts import to_bytes
 from .units import Unit, special_units, tokens_unit
+from .utf8 import to_bytes
 from .words import words
 
 OF_KIND: dict[type, Callable[[Any, bytes, int, int], Iterator[Unit]]] = {

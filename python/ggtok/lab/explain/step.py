@@ -20,10 +20,10 @@ from rich.cells import cell_len
 
 from ...errors import GgtokError
 from . import strip
+from .explain import Trace
 from .stages import idea, title_of, units
 from .terminal import fitted, padded, styled, wrapped
-from .text import LEAST_WIDTH
-from .trace import Trace
+from .terminal_tables import LEAST_WIDTH
 from .units import Line, Step, Unit
 
 HELP = (

@@ -10,8 +10,8 @@ from rich.cells import cell_len
 
 from .record import Record
 from .terminal import styled
-from .texts import to_bytes
 from .units import face
+from .utf8 import to_bytes
 
 BAR = "│"
 SIGN = re.compile(r"⟨[0-9A-F]+⟩|.", re.DOTALL)

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from ...trace import Text, Token
 from .record import Record
 from .tables import Span
-from .texts import to_bytes, to_text
+from .utf8 import to_bytes, to_text
 from .words import said
 
 Said: TypeAlias = list[tuple[str, bool]]

@@ -19,7 +19,7 @@ CACHE_LIMITS = (0, 1 << 14, 1 << 16, 1 << 20, 1 << 26, 1 << 26)
 """In bytes: from no cache, through those that forget all the time, to the default."""
 CONTROL_OR_USER_DEFINED = 8 | 16
 
-Token = tuple[int, bool, bytes, bytes]
+TokenAnswer = tuple[int, bool, bytes, bytes]
 """Attributes, end of generation or not, and the piece with and without special tokens rendered."""
 
 
@@ -51,13 +51,13 @@ class Reference:
         """llama_detokenize."""
         return bytes(self._vocabulary.detokenize(ids, remove_special, unparse_special))
 
-    def token(self, token: int) -> Token:
+    def token(self, token: int) -> TokenAnswer:
         """One token."""
         vocabulary: Vocabulary = self._vocabulary
         piece, plain = (vocabulary.piece(token, special=special) for special in (True, False))
         return vocabulary.attributes(token), vocabulary.is_eog(token), piece, plain
 
-    def tokens(self, start: int, end: int) -> list[Token]:
+    def tokens(self, start: int, end: int) -> list[TokenAnswer]:
         """A range of tokens."""
         return [self.token(token) for token in range(start, end)]
 
@@ -142,13 +142,13 @@ class Ours:
             pieces[0] = pieces[0].removeprefix(b" ")
         return b"".join(pieces)
 
-    def token(self, token: int) -> Token:
+    def token(self, token: int) -> TokenAnswer:
         """One token."""
         tokenizer = self._tokenizer
         plain = tokenizer.piece(token, special=False)
         return int(tokenizer.vocab[token].attributes), token in self._eog, tokenizer.piece(token, special=True), plain
 
-    def tokens(self, start: int, end: int) -> list[Token]:
+    def tokens(self, start: int, end: int) -> list[TokenAnswer]:
         """A range of tokens."""
         return [self.token(token) for token in range(start, end)]
 

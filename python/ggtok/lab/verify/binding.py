@@ -45,7 +45,7 @@ class Params(ctypes.Structure):
     _fields_ = [("words", ctypes.c_uint64 * NUM_WORDS)]
 
 
-class Value(ctypes.Union):
+class OverrideValue(ctypes.Union):
     """The value of an override."""
 
     _fields_ = [
@@ -59,7 +59,7 @@ class Value(ctypes.Union):
 class Override(ctypes.Structure):
     """`llama_model_kv_override`."""
 
-    _fields_ = [("tag", ctypes.c_int), ("key", ctypes.c_char * STRING), ("value", Value)]
+    _fields_ = [("tag", ctypes.c_int), ("key", ctypes.c_char * STRING), ("value", OverrideValue)]
 
 
 TAGS = ("int", "float", "bool", "str")

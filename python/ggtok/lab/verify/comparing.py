@@ -14,14 +14,14 @@ from dataclasses import replace
 from random import Random
 
 from .aborts import Abort, abort
-from .answerers import Token
+from .answerers import TokenAnswer
 from .binding import Overrides
 from .child import Child
 from .known import Known
 from .report import Difference
 from .serve import Answer, Query
 from .shrink import ddmin, shrink_text
-from .texts import TextGenerator
+from .text_generator import TextGenerator
 
 FLAG_PAIRS = ((False, False), (False, True), (True, False), (True, True))
 LONG_TEXT_CHANCE = 0.1
@@ -112,7 +112,7 @@ class Comparing:
             end = min(start + NUM_TOKENS, num_tokens)
             theirs, mine = ([*answer] for (answer,) in self._ask([("tokens", start, end)]))
             if theirs[0] == mine[0] == "ok":
-                both: zip[tuple[Token, Token]] = zip(theirs[1], mine[1], strict=True)
+                both: zip[tuple[TokenAnswer, TokenAnswer]] = zip(theirs[1], mine[1], strict=True)
                 suspects = [start + at for at, (a, b) in enumerate(both) if a != b]
                 self.calls["token"] += end - start - len(suspects)
             else:

@@ -16,10 +16,10 @@ from typing import Any
 from ...errors import GgtokError, LibraryError
 from ...tokenizer.base import BaseTokenizer, Text
 from ...tokenizer.seam import metadata_of, path_of
-from ...tokenizer.texts import Path as AnyPath
-from ...tokenizer.texts import paths, refuse_lone
+from ...tokenizer.text_or_path import Path as AnyPath
+from ...tokenizer.text_or_path import paths, refuse_lone
 from ..convert.edits import Edits
-from ..convert.files import to_gguf
+from ..convert.formats import to_gguf
 from .binding import STRING, Overrides
 from .child import Child
 from .comparing import Comparing

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::error::{Expected, Field, GgufError, Problem};
-use super::value::{Array, Override, Place, Span, Type, Value};
+use super::value::{Array, Override, Span, StoredValue, Type, Value};
 use super::walk::Walk;
 use crate::vocabulary::{c_string, escaped_name};
 use crate::work::interrupt;
@@ -21,7 +21,7 @@ const LEAST_ENTRY: u64 = 8 + 1 + 4 + 1;
 #[derive(Debug)]
 struct Entry {
     key: Span,
-    value: Place,
+    value: StoredValue,
     /// Where the value starts, after its type.
     offset: usize,
 }
@@ -109,8 +109,8 @@ impl Layout {
         }
         if name == b"general.alignment" {
             let problem = match &value {
-                Place::Value(Value::Uint32(alignment)) if alignment.is_power_of_two() => None,
-                Place::Value(Value::Uint32(alignment)) => Some(Problem::Alignment(*alignment)),
+                StoredValue::Value(Value::Uint32(alignment)) if alignment.is_power_of_two() => None,
+                StoredValue::Value(Value::Uint32(alignment)) => Some(Problem::Alignment(*alignment)),
                 value => Some(value.is_not(Expected::Value(Type::Uint32))),
             };
             if let Some(problem) = problem {
@@ -151,7 +151,7 @@ impl Layout {
     }
 }
 
-impl Place {
+impl StoredValue {
     fn is_not(&self, expected: Expected) -> Problem {
         let found = match self {
             Self::Value(value) => (value.kind(), None),
@@ -206,7 +206,7 @@ impl<D: AsRef<[u8]>> Metadata<D> {
     /// Memory held outside the value itself, in bytes: the file's, and the positions of its strings.
     pub fn heap_bytes(&self) -> usize {
         let positions = |entry: &Entry| match &entry.value {
-            Place::Array { strings: Some(index), .. } => index.heap_bytes(),
+            StoredValue::Array { strings: Some(index), .. } => index.heap_bytes(),
             _ => 0,
         };
         self.data.as_ref().len() + self.layout.entries.iter().map(positions).sum::<usize>()
@@ -249,7 +249,7 @@ impl<D: AsRef<[u8]>> Metadata<D> {
         }
         let data = self.data.as_ref();
         self.read_as(key, Expected::Value(Type::String), |value| match value {
-            Place::String(span) => Some(c_string(&data[span.clone()])),
+            StoredValue::String(span) => Some(c_string(&data[span.clone()])),
             _ => None,
         })
     }
@@ -260,7 +260,7 @@ impl<D: AsRef<[u8]>> Metadata<D> {
             return Ok(Some(*number as u32));
         }
         self.read_as(key, Expected::Value(Type::Uint32), |value| match value {
-            Place::Value(Value::Uint32(number)) => Some(*number),
+            StoredValue::Value(Value::Uint32(number)) => Some(*number),
             _ => None,
         })
     }
@@ -270,7 +270,7 @@ impl<D: AsRef<[u8]>> Metadata<D> {
             return Ok(Some(*flag));
         }
         self.read_as(key, Expected::Value(Type::Bool), |value| match value {
-            Place::Value(Value::Bool(flag)) => Some(*flag),
+            StoredValue::Value(Value::Bool(flag)) => Some(*flag),
             _ => None,
         })
     }
@@ -289,7 +289,7 @@ impl<D: AsRef<[u8]>> Metadata<D> {
         &'a self,
         key: impl AsRef<[u8]>,
         expected: Expected,
-        read: impl FnOnce(&'a Place) -> Option<T>,
+        read: impl FnOnce(&'a StoredValue) -> Option<T>,
     ) -> Result<Option<T>, GgufError> {
         let Some(entry) = self.entry(key.as_ref()) else { return Ok(None) };
         read(&entry.value).map(Some).ok_or_else(|| self.error(entry.value.is_not(expected), key))

@@ -153,13 +153,13 @@ pub enum Override {
 
 /// A value, or where it is in the file.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum StoredValue {
     Value(Value<'static>),
     String(Span),
     Array { kind: Type, len: usize, elements: Span, strings: Option<StringIndex> },
 }
 
-impl Place {
+impl StoredValue {
     /// The value in a file's bytes.
     pub(super) fn value<'a>(&'a self, data: &'a [u8], is_big_endian: bool) -> Value<'a> {
         match self {

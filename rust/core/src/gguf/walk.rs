@@ -7,7 +7,7 @@
 //! Metadata is at most 4 GiB, which is what the 32-bit starts of a `StringIndex` can address.
 
 use super::error::{Field, GgufError, Problem};
-use super::value::{MAX_ARRAY_LEN, MAX_BYTES, MAX_NESTING, MAX_STRING_LEN, Place, Span, Type, Value};
+use super::value::{MAX_ARRAY_LEN, MAX_BYTES, MAX_NESTING, MAX_STRING_LEN, Span, StoredValue, Type, Value};
 use crate::vocabulary::escaped_name;
 use crate::vocabulary::strings::{StringIndex, StringsError};
 
@@ -102,10 +102,10 @@ impl<'a> Walk<'a> {
     }
 
     /// A value of a type, or where it is.
-    pub(super) fn value(&mut self, kind: Type) -> Result<Place> {
+    pub(super) fn value(&mut self, kind: Type) -> Result<StoredValue> {
         let field = Field::Value;
-        Ok(Place::Value(match kind {
-            Type::String => return Ok(Place::String(self.string(Field::String, Field::StringLength)?)),
+        Ok(StoredValue::Value(match kind {
+            Type::String => return Ok(StoredValue::String(self.string(Field::String, Field::StringLength)?)),
             Type::Array => return self.array(0),
             Type::Uint8 => Value::Uint8(u8::from_le_bytes(self.number(field)?)),
             Type::Int8 => Value::Int8(i8::from_le_bytes(self.number(field)?)),
@@ -122,7 +122,7 @@ impl<'a> Walk<'a> {
     }
 
     /// An array: its element type, its length and its elements, which are checked but not copied.
-    fn array(&mut self, nesting: usize) -> Result<Place> {
+    fn array(&mut self, nesting: usize) -> Result<StoredValue> {
         if nesting == MAX_NESTING {
             return Err(self.error(Problem::NestedTooDeeply, self.at));
         }
@@ -144,7 +144,7 @@ impl<'a> Walk<'a> {
             }
             _ => self.at += size as usize,
         }
-        Ok(Place::Array { kind, len, elements: start..self.at, strings })
+        Ok(StoredValue::Array { kind, len, elements: start..self.at, strings })
     }
 
     fn strings(&mut self, count: usize) -> Result<StringIndex> {

@@ -26,7 +26,7 @@ impl Tokenizer {
     pub fn words(&self, parts: &Parts, options: EncodeOptions, scratch: &mut Scratch) -> Result<Vec<i32>, EncodeError> {
         let vocabulary = self.vocabulary();
         let escaped = matches!(vocabulary.kind(), Kind::Spm | Kind::Unigram).then_some(vocabulary);
-        let mut words = Words { numbers: Vec::new(), last: -1, begins: false, escaped };
+        let mut words = WordNumbers { numbers: Vec::new(), last: -1, begins: false, escaped };
         let options = EncodeOptions { parse_special: !parts.allowed.is_empty(), ..options };
         let allowed = Some(&parts.allowed[..]).filter(|_| options.parse_special);
         self.encode_within(parts.text()?, allowed, options, scratch, &mut words)?;
@@ -39,7 +39,7 @@ impl Tokenizer {
 }
 
 /// Numbers words as they get their first token.
-struct Words<'a> {
+struct WordNumbers<'a> {
     /// For each token the number of its word.
     numbers: Vec<i32>,
     /// The number of the last word; -1 before the first one.
@@ -50,7 +50,7 @@ struct Words<'a> {
     escaped: Option<&'a Vocabulary>,
 }
 
-impl Sink for Words<'_> {
+impl Sink for WordNumbers<'_> {
     const SPANS: bool = true;
     const WORDS: bool = true;
 

@@ -19,7 +19,7 @@ const END: usize = 1;
 
 /// A cell; free by default.
 #[derive(Debug, Clone, Default)]
-struct Slot {
+struct ArrayCell {
     base: i64,
     check: usize,
     text: Option<Vec<u8>>,
@@ -29,7 +29,7 @@ struct Slot {
 #[derive(Debug)]
 pub(super) struct DoubleArray {
     /// Cell 0 is not used.
-    slots: Vec<Slot>,
+    slots: Vec<ArrayCell>,
     /// The bytes of the words, in order; the first one's number follows the end mark's.
     bytes: Vec<u8>,
 }
@@ -40,8 +40,8 @@ impl DoubleArray {
         let mut bytes = words.concat();
         bytes.sort_unstable();
         bytes.dedup();
-        let root = Slot { text: Some(Vec::new()), ..Slot::default() };
-        Self { slots: vec![Slot::default(), root], bytes }
+        let root = ArrayCell { text: Some(Vec::new()), ..ArrayCell::default() };
+        Self { slots: vec![ArrayCell::default(), root], bytes }
     }
 
     /// The numbers of the end mark and of all bytes.
@@ -51,7 +51,7 @@ impl DoubleArray {
 
     /// All cells from the root to the last one in use.
     pub(super) fn cells(&self) -> Vec<Cell> {
-        let cell = |(index, slot): (usize, &Slot)| {
+        let cell = |(index, slot): (usize, &ArrayCell)| {
             let text = slot.text.as_ref().map(Bytes::from);
             Cell { index, base: slot.base, check: slot.check, text }
         };
@@ -110,7 +110,7 @@ impl DoubleArray {
             let mut text = self.slots[node].text.clone().unwrap_or_default();
             text.extend(byte);
             limit.step(text.len())?;
-            *self.slot(child) = Slot { base: 0, check: node, text: Some(text) };
+            *self.slot(child) = ArrayCell { base: 0, check: node, text: Some(text) };
         }
         Ok(InsertionStep { node: at, byte, code, new_base, cell, check, outcome, relocation, child })
     }
@@ -175,9 +175,9 @@ impl DoubleArray {
         self.slots[node].base as usize
     }
 
-    fn slot(&mut self, cell: usize) -> &mut Slot {
+    fn slot(&mut self, cell: usize) -> &mut ArrayCell {
         if cell >= self.slots.len() {
-            self.slots.resize(cell + 1, Slot::default());
+            self.slots.resize(cell + 1, ArrayCell::default());
         }
         &mut self.slots[cell]
     }

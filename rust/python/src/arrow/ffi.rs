@@ -33,16 +33,16 @@ pub(super) struct Schema {
 /// `ArrowArray`: the memory of a column, or of a part of it.
 #[repr(C)]
 #[derive(Default)]
-pub(super) struct Array {
+pub(super) struct ArrowArray {
     pub len: i64,
     null_count: i64,
     pub offset: i64,
     num_buffers: i64,
     num_children: i64,
     buffers: *const *const c_void,
-    children: *mut *mut Array,
-    dictionary: *mut Array,
-    release: Option<unsafe extern "C" fn(*mut Array)>,
+    children: *mut *mut ArrowArray,
+    dictionary: *mut ArrowArray,
+    release: Option<unsafe extern "C" fn(*mut ArrowArray)>,
     private: *mut c_void,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Array {
 #[derive(Default)]
 pub(super) struct Stream {
     get_schema: Option<unsafe extern "C" fn(*mut Stream, *mut Schema) -> c_int>,
-    get_next: Option<unsafe extern "C" fn(*mut Stream, *mut Array) -> c_int>,
+    get_next: Option<unsafe extern "C" fn(*mut Stream, *mut ArrowArray) -> c_int>,
     get_last_error: Option<unsafe extern "C" fn(*mut Stream) -> *const c_char>,
     release: Option<unsafe extern "C" fn(*mut Stream)>,
     private: *mut c_void,
@@ -115,7 +115,7 @@ macro_rules! structs {
     )*};
 }
 
-structs!(Schema: c"arrow_schema", Array: c"arrow_array", Stream: c"arrow_array_stream");
+structs!(Schema: c"arrow_schema", ArrowArray: c"arrow_array", Stream: c"arrow_array_stream");
 
 impl Schema {
     /// A type that may have one child.
@@ -165,7 +165,7 @@ struct Owned {
     _memory: Box<dyn Any + Send>,
 }
 
-impl Array {
+impl ArrowArray {
     /// An array that may have one child. `memory` keeps what the buffers point to: for each row, bits or items of the
     /// array's type.
     pub(super) fn new(
@@ -248,8 +248,8 @@ unsafe extern "C" fn release_schema(schema: *mut Schema) {
 }
 
 /// # Safety
-/// `array` was made by [`Array::new`], and perhaps moved, and is not released.
-unsafe extern "C" fn release_array(array: *mut Array) {
+/// `array` was made by [`ArrowArray::new`], and perhaps moved, and is not released.
+unsafe extern "C" fn release_array(array: *mut ArrowArray) {
     // SAFETY: as the caller promises; `private` is the box that owns the memory.
     unsafe {
         free_children((*array).children);
@@ -275,8 +275,8 @@ impl Stream {
     ///
     /// # Errors
     /// What the stream says.
-    pub(super) fn next(&mut self) -> Result<Option<Array>, String> {
-        let mut array = Array::default();
+    pub(super) fn next(&mut self) -> Result<Option<ArrowArray>, String> {
+        let mut array = ArrowArray::default();
         // SAFETY: as above, with a place for an array.
         let code = self.get_next.map(|get| unsafe { get(self, &mut array) });
         self.check(code)?;

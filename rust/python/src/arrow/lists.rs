@@ -11,7 +11,7 @@ use ggtok_core::TokenId;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::ffi::{Array, Schema, Struct};
+use super::ffi::{ArrowArray, Schema, Struct};
 
 const INT32: &CStr = c"i";
 const LIST: &CStr = c"+l";
@@ -55,10 +55,10 @@ fn schema(format: &'static CStr) -> Schema {
     Schema::new(format, c"", Some(Schema::new(INT32, c"item", None)))
 }
 
-fn array(lists: Lists, is_short: bool) -> Array {
+fn array(lists: Lists, is_short: bool) -> ArrowArray {
     let num_rows = lists.offsets.len() - 1;
     let ids = lists.ids.as_ptr().wrapping_add(lists.start);
-    let items = Some(Array::new(lists.num_ids, 0, [ptr::null(), ids.cast()], None, lists.ids));
+    let items = Some(ArrowArray::new(lists.num_ids, 0, [ptr::null(), ids.cast()], None, lists.ids));
 
     let null_count = lists.nulls.as_ref().map_or(0, |nulls| nulls.iter().filter(|is_null| **is_null).count());
     let validity = lists.nulls.map(|nulls| {
@@ -68,9 +68,9 @@ fn array(lists: Lists, is_short: bool) -> Array {
     let bits = validity.as_ref().map_or(ptr::null(), |validity| validity.as_ptr().cast());
     if is_short {
         let offsets: Vec<i32> = lists.offsets.iter().map(|&offset| offset as i32).collect();
-        Array::new(num_rows, null_count, [bits, offsets.as_ptr().cast()], items, (validity, offsets))
+        ArrowArray::new(num_rows, null_count, [bits, offsets.as_ptr().cast()], items, (validity, offsets))
     } else {
         let buffers = [bits, lists.offsets.as_ptr().cast()];
-        Array::new(num_rows, null_count, buffers, items, (validity, lists.offsets))
+        ArrowArray::new(num_rows, null_count, buffers, items, (validity, lists.offsets))
     }
 }

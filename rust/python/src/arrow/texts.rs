@@ -11,7 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
-use super::ffi::{Array, Schema, Stream, Struct};
+use super::ffi::{ArrowArray, Schema, Stream, Struct};
 use crate::errors::{invalid, type_error};
 use crate::run::check_signals;
 
@@ -19,12 +19,12 @@ use crate::run::check_signals;
 const MAX_INLINE: usize = 12;
 
 /// A text; `None` for a null.
-type Row<'a> = Option<&'a [u8]>;
+type NullableText<'a> = Option<&'a [u8]>;
 
 /// A column of texts, in one or more parts.
 pub(crate) struct Column {
     schema: Schema,
-    parts: Vec<Array>,
+    parts: Vec<ArrowArray>,
 }
 
 impl Column {
@@ -36,7 +36,7 @@ impl Column {
         let py = object.py();
         let column = if let Some(pair) = call(object, intern!(py, "__arrow_c_array__"))? {
             let pair = pair.cast_into::<PyTuple>()?;
-            Self { schema: Schema::take(&pair.get_item(0)?)?, parts: vec![Array::take(&pair.get_item(1)?)?] }
+            Self { schema: Schema::take(&pair.get_item(0)?)?, parts: vec![ArrowArray::take(&pair.get_item(1)?)?] }
         } else if let Some(stream) = call(object, intern!(py, "__arrow_c_stream__"))? {
             Self::read(py, Stream::take(&stream)?)?
         } else {
@@ -69,9 +69,9 @@ impl Column {
         &'a self,
         py: Python<'_>,
         nulls: &mut Vec<bool>,
-        mut take: impl FnMut(Row<'a>),
+        mut take: impl FnMut(NullableText<'a>),
     ) -> PyResult<()> {
-        let mut rows = Rows { nulls, take: &mut take };
+        let mut rows = RowSink { nulls, take: &mut take };
         for part in &self.parts {
             let Some(texts) = self.schema.dictionary() else {
                 append(py, self.schema.format(), part, &mut rows)?;
@@ -80,7 +80,7 @@ impl Column {
             let dictionary = part.dictionary().ok_or_else(|| damaged(rows.len(), "it has no dictionary"))?;
             let mut entries = Vec::new();
             let mut take = |entry| entries.push(entry);
-            append(py, texts.format(), dictionary, &mut Rows { nulls: &mut Vec::new(), take: &mut take })?;
+            append(py, texts.format(), dictionary, &mut RowSink { nulls: &mut Vec::new(), take: &mut take })?;
             append_indexed(py, self.schema.format(), part, &entries, &mut rows)?;
         }
         Ok(())
@@ -88,13 +88,13 @@ impl Column {
 }
 
 /// The rows that were read so far.
-struct Rows<'a, 'r> {
+struct RowSink<'a, 'r> {
     /// Which of them are null.
     nulls: &'r mut Vec<bool>,
-    take: &'r mut dyn FnMut(Row<'a>),
+    take: &'r mut dyn FnMut(NullableText<'a>),
 }
 
-impl Rows<'_, '_> {
+impl RowSink<'_, '_> {
     fn len(&self) -> usize {
         self.nulls.len()
     }
@@ -115,7 +115,7 @@ fn call<'py>(object: &Bound<'py, PyAny>, name: &Bound<'py, PyString>) -> PyResul
 
 /// The rows of an array.
 struct Frame<'a> {
-    array: &'a Array,
+    array: &'a ArrowArray,
     len: usize,
     offset: usize,
     /// A bit for each row that is not null, if there are nulls.
@@ -123,7 +123,7 @@ struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    fn new(array: &'a Array, has_validity: bool, first_row: usize) -> PyResult<Self> {
+    fn new(array: &'a ArrowArray, has_validity: bool, first_row: usize) -> PyResult<Self> {
         let not_negative =
             |number: i64| usize::try_from(number).map_err(|_| damaged(first_row, "a length is negative"));
         let (len, offset) = (not_negative(array.len)?, not_negative(array.offset)?);
@@ -143,8 +143,8 @@ impl<'a> Frame<'a> {
     fn append(
         &self,
         py: Python<'_>,
-        rows: &mut Rows<'a, '_>,
-        text: impl Fn(usize) -> Result<Row<'a>, &'static str>,
+        rows: &mut RowSink<'a, '_>,
+        text: impl Fn(usize) -> Result<NullableText<'a>, &'static str>,
     ) -> PyResult<()> {
         (rows.nulls.try_reserve(self.len))
             .map_err(|_| PyMemoryError::new_err(format!("a column of {} rows does not fit into memory", self.len)))?;
@@ -161,7 +161,7 @@ impl<'a> Frame<'a> {
 }
 
 /// Appends the texts of an array.
-fn append<'a>(py: Python<'_>, format: &[u8], array: &'a Array, rows: &mut Rows<'a, '_>) -> PyResult<()> {
+fn append<'a>(py: Python<'_>, format: &[u8], array: &'a ArrowArray, rows: &mut RowSink<'a, '_>) -> PyResult<()> {
     let frame = Frame::new(array, format != b"n", rows.len())?;
     match format {
         _ if frame.len == 0 => Ok(()),
@@ -174,7 +174,7 @@ fn append<'a>(py: Python<'_>, format: &[u8], array: &'a Array, rows: &mut Rows<'
 }
 
 /// Texts in one buffer, between offsets of a type of integers.
-fn append_between<'a>(py: Python<'_>, frame: &Frame<'a>, offset: u8, rows: &mut Rows<'a, '_>) -> PyResult<()> {
+fn append_between<'a>(py: Python<'_>, frame: &Frame<'a>, offset: u8, rows: &mut RowSink<'a, '_>) -> PyResult<()> {
     let first_row = rows.len();
     // SAFETY: the second buffer has one offset more than there are rows up to the end.
     let offsets = unsafe { Integers::new(frame.array, 1, frame.end() + 1, offset) };
@@ -196,7 +196,7 @@ fn append_between<'a>(py: Python<'_>, frame: &Frame<'a>, offset: u8, rows: &mut 
 
 /// Texts in views: a length of 4 bytes, then up to 12 bytes of text, or 4 bytes of it, the number of a buffer and an
 /// offset.
-fn append_viewed<'a>(py: Python<'_>, frame: &Frame<'a>, rows: &mut Rows<'a, '_>) -> PyResult<()> {
+fn append_viewed<'a>(py: Python<'_>, frame: &Frame<'a>, rows: &mut RowSink<'a, '_>) -> PyResult<()> {
     let (array, first_row) = (frame.array, rows.len());
     // SAFETY: the second buffer has one view for each row up to the end.
     let views = unsafe { array.buffer(1, frame.end(), 16) };
@@ -231,9 +231,9 @@ fn append_viewed<'a>(py: Python<'_>, frame: &Frame<'a>, rows: &mut Rows<'a, '_>)
 fn append_indexed<'a>(
     py: Python<'_>,
     format: &[u8],
-    array: &'a Array,
-    entries: &[Row<'a>],
-    rows: &mut Rows<'a, '_>,
+    array: &'a ArrowArray,
+    entries: &[NullableText<'a>],
+    rows: &mut RowSink<'a, '_>,
 ) -> PyResult<()> {
     let &[index @ (b'c' | b'C' | b's' | b'S' | b'i' | b'I' | b'l' | b'L')] = format else {
         return Err(wrong_type(format));
@@ -258,8 +258,8 @@ impl<'a> Integers<'a> {
     /// The first `len` integers of a buffer; `None` if the buffer is missing and `len` is not 0.
     ///
     /// # Safety
-    /// As [`Array::buffer`].
-    unsafe fn new(array: &'a Array, index: usize, len: usize, format: u8) -> Option<Self> {
+    /// As [`ArrowArray::buffer`].
+    unsafe fn new(array: &'a ArrowArray, index: usize, len: usize, format: u8) -> Option<Self> {
         let width = match format {
             b'c' | b'C' => 1,
             b's' | b'S' => 2,

@@ -51,10 +51,10 @@ impl Stretch {
 }
 
 /// The first and the last byte of a message, and of its content, if any of it is written.
-pub(super) type Place = (usize, usize, Option<(usize, usize)>);
+pub(super) type MessagePlace = (usize, usize, Option<(usize, usize)>);
 
 /// The places of all messages. O(bytes of the request + runs).
-pub(super) fn places(request: &Request, text: &Text) -> Vec<Option<Place>> {
+pub(super) fn places(request: &Request, text: &Text) -> Vec<Option<MessagePlace>> {
     let messages = request.body().get("messages").and_then(Json::as_array).unwrap_or_default();
     // By the number of a string, whether it is of a content.
     let mut is_content = vec![false; request.strings().len()];
@@ -65,7 +65,7 @@ pub(super) fn places(request: &Request, text: &Text) -> Vec<Option<Place>> {
             is_content[string] = true;
         }
     }
-    let mut places: Vec<Option<Place>> = vec![None; messages.len()];
+    let mut places: Vec<Option<MessagePlace>> = vec![None; messages.len()];
     for (run, origin) in text.runs() {
         let string = origin.string();
         let message = request.strings().message_of(origin);

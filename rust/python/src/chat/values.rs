@@ -21,7 +21,7 @@ use crate::run::check_signals;
 const MOST_DEEP: usize = 100;
 
 /// A key and its value.
-type Entry<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+type KeyValue<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 /// Reads a request.
 pub(super) fn request(body: &Bound<'_, PyAny>) -> PyResult<Request> {
@@ -111,7 +111,7 @@ impl Reader {
         }
     }
 
-    fn entries<'py>(&mut self, entries: impl Iterator<Item = Entry<'py>>) -> PyResult<Json> {
+    fn entries<'py>(&mut self, entries: impl Iterator<Item = KeyValue<'py>>) -> PyResult<Json> {
         // One in the list of messages knows which it is.
         let message = match self.place.as_slice() {
             [Step::Key(key), Step::Index(index)] if *key == "messages" => Some(*index),

@@ -29,12 +29,12 @@ const FREE: u32 = 1 << 31;
 const MAX_UNITS: usize = 1 << 21;
 
 /// A node's value, and its labels with states.
-type State = (Option<u32>, Vec<(u8, u32)>);
+type TrieState = (Option<u32>, Vec<(u8, u32)>);
 
 /// The units for `keys`, which are sorted, not empty and without zero bytes, each with a value below 2³¹.
 pub(super) fn build<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> Result<Vec<u32>, RulesError> {
     let (states, root) = minimize(keys);
-    let mut array = Array::default();
+    let mut array = ArrayBuilder::default();
     let mut places: Vec<Option<usize>> = vec![None; states.len()];
     let mut ticker = Ticker::default();
     array.add_block()?;
@@ -71,11 +71,11 @@ pub(super) fn build<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> Result<V
 }
 
 /// All distinct states, and the root's.
-fn minimize<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> (Vec<State>, u32) {
-    let mut numbers: HashMap<State, u32> = HashMap::new();
+fn minimize<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> (Vec<TrieState>, u32) {
+    let mut numbers: HashMap<TrieState, u32> = HashMap::new();
     // The nodes on the path of the last key, each with the label that leads to it.
-    let mut path: Vec<(u8, State)> = vec![(0, State::default())];
-    let mut close = |path: &mut Vec<(u8, State)>, len: usize| {
+    let mut path: Vec<(u8, TrieState)> = vec![(0, TrieState::default())];
+    let mut close = |path: &mut Vec<(u8, TrieState)>, len: usize| {
         while path.len() > len
             && let Some((label, state)) = path.pop()
         {
@@ -91,7 +91,7 @@ fn minimize<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> (Vec<State>, u32
         ticker.tick();
         let shared = path[1..].iter().zip(key).take_while(|((label, _), byte)| label == *byte).count();
         close(&mut path, shared + 1);
-        path.extend(key[shared..].iter().map(|&byte| (byte, State::default())));
+        path.extend(key[shared..].iter().map(|&byte| (byte, TrieState::default())));
         if let Some((_, state)) = path.last_mut() {
             state.0 = Some(value);
         }
@@ -99,7 +99,7 @@ fn minimize<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> (Vec<State>, u32
     close(&mut path, 0);
     // The root is completed last, and no other state equals it, because it is deeper.
     let root = numbers.len() as u32 - 1;
-    let mut states = vec![State::default(); numbers.len()];
+    let mut states = vec![TrieState::default(); numbers.len()];
     for (state, number) in numbers {
         ticker.tick();
         states[number as usize] = state;
@@ -109,7 +109,7 @@ fn minimize<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> (Vec<State>, u32
 
 /// The array while it is being filled.
 #[derive(Default)]
-struct Array {
+struct ArrayBuilder {
     units: Vec<u32>,
     /// Whether an index holds a child or a value.
     is_taken: Vec<bool>,
@@ -119,7 +119,7 @@ struct Array {
     first_open: usize,
 }
 
-impl Array {
+impl ArrayBuilder {
     /// Takes the units of a state, including its value's if `has_value`.
     fn place(&mut self, has_value: bool, children: &[(u8, u32)]) -> Result<usize, RulesError> {
         let labels = || has_value.then_some(0).into_iter().chain(children.iter().map(|&(label, _)| usize::from(label)));

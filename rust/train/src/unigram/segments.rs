@@ -62,12 +62,12 @@ impl Segments {
         for (word, count) in words.iter() {
             ticker.tick();
             let mut start = 0;
-            let mut before = Class::Barrier;
+            let mut before = CharacterClass::Barrier;
             let word = text(word);
             for (at, character) in word.char_indices() {
                 let class = match is_known[character as usize] {
-                    true => Class::of(character, before, settings),
-                    false => Class::Barrier,
+                    true => CharacterClass::of(character, before, settings),
+                    false => CharacterClass::Barrier,
                 };
                 if before.parts_from(class, settings) || at - start >= MAX_LEN {
                     if start < at {
@@ -75,7 +75,7 @@ impl Segments {
                     }
                     start = at;
                 }
-                if class == Class::Barrier {
+                if class == CharacterClass::Barrier {
                     start = at + character.len_utf8();
                 }
                 before = class;
@@ -155,7 +155,7 @@ impl Segments {
 
 /// Decides whether a piece may continue from one character to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharacterClass {
     /// Nothing continues here: the start of a word, and characters outside the alphabet.
     Barrier,
     Space,
@@ -166,7 +166,7 @@ enum Class {
     Script(Script),
 }
 
-impl Class {
+impl CharacterClass {
     /// The class of a character after one of class `before`.
     fn of(character: char, before: Self, settings: &SpmSettings) -> Self {
         if character as u32 == ESCAPED_SPACE_CODE_POINT {

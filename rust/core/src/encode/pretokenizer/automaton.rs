@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use crate::text::unicode::utf8;
 use crate::work::interrupt::Ticker;
 use alphabet::{Alphabet, ClassSet};
-use pattern::{Node, PatternError, Set, is_collapsed, parse};
+use pattern::{PatternError, Set, Tree, is_collapsed, parse};
 
 /// The dead state: nothing can match any more.
 const DEAD: usize = 0;
@@ -253,16 +253,16 @@ impl Automaton {
 }
 
 /// All sets of a tree.
-fn collect_sets<'a>(node: &'a Node, sets: &mut Vec<&'a Set>) {
+fn collect_sets<'a>(node: &'a Tree, sets: &mut Vec<&'a Set>) {
     match node {
-        Node::One(set) | Node::Ahead(set) | Node::NotAhead(set) => {
+        Tree::One(set) | Tree::Ahead(set) | Tree::NotAhead(set) => {
             if !sets.contains(&set) {
                 sets.push(set);
             }
         }
-        Node::End => {}
-        Node::Sequence(nodes) | Node::Alternatives(nodes) => nodes.iter().for_each(|node| collect_sets(node, sets)),
-        Node::Repeat(inner, ..) => collect_sets(inner, sets),
+        Tree::End => {}
+        Tree::Sequence(nodes) | Tree::Alternatives(nodes) => nodes.iter().for_each(|node| collect_sets(node, sets)),
+        Tree::Repeat(inner, ..) => collect_sets(inner, sets),
     }
 }
 
@@ -297,33 +297,33 @@ impl Program<'_> {
         at.and_then(|at| self.class_sets.get(at)).copied().unwrap_or_default()
     }
 
-    fn compile(&mut self, node: &Node, next: usize) -> usize {
+    fn compile(&mut self, node: &Tree, next: usize) -> usize {
         match node {
-            Node::One(set) => {
+            Tree::One(set) => {
                 let classes = self.classes_of(set);
                 self.push(State::One(classes, next))
             }
-            Node::Ahead(set) => {
+            Tree::Ahead(set) => {
                 let classes = self.classes_of(set);
                 self.push(State::Look(classes, next))
             }
-            Node::NotAhead(set) => {
+            Tree::NotAhead(set) => {
                 let (refused, mut classes) = (self.classes_of(set), ClassSet::default());
                 (0..=self.end).filter(|&class| !refused.contains(class)).for_each(|class| classes.insert(class));
                 self.push(State::Look(classes, next))
             }
-            Node::End => {
+            Tree::End => {
                 let mut classes = ClassSet::default();
                 classes.insert(self.end);
                 self.push(State::Look(classes, next))
             }
-            Node::Sequence(nodes) => nodes.iter().rev().fold(next, |next, node| self.compile(node, next)),
-            Node::Alternatives(nodes) => {
+            Tree::Sequence(nodes) => nodes.iter().rev().fold(next, |next, node| self.compile(node, next)),
+            Tree::Alternatives(nodes) => {
                 let entries: Vec<usize> = nodes.iter().map(|node| self.compile(node, next)).collect();
                 let either = entries.into_iter().rev().reduce(|later, entry| self.push(State::Split(entry, later)));
                 either.unwrap_or(next)
             }
-            Node::Repeat(inner, min, max) => {
+            Tree::Repeat(inner, min, max) => {
                 let mut next = next;
                 match max {
                     Some(max) => {

@@ -34,7 +34,7 @@ const WALK: usize = BLOCK - NEAR;
 
 /// A position in the text.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct Cursor {
     at: usize,
     /// The row of the state there.
     row: usize,
@@ -53,7 +53,7 @@ impl Joint {
     #[inline]
     pub(super) fn split(&self, text: &[u8], learned: &mut Learned, mut piece: impl FnMut(usize, usize)) {
         learned.start(&self.stages);
-        let mut place = Place { at: 0, row: 0, restart: 0, piece_start: 0 };
+        let mut place = Cursor { at: 0, row: 0, restart: 0, piece_start: 0 };
         let mut failed = FailedRun::default();
         let mut ticker = Ticker::default();
         while place.piece_start < text.len() {
@@ -67,7 +67,7 @@ impl Joint {
 
     /// Learns the entry that is missing at this position. Returns whether that is possible.
     #[inline(never)]
-    fn learn(&self, text: &[u8], learned: &mut Learned, place: Place) -> bool {
+    fn learn(&self, text: &[u8], learned: &mut Learned, place: Cursor) -> bool {
         let class = match text.get(place.at) {
             None => END,
             Some(&byte @ 0..0x80) => learned.byte_class(byte),
@@ -81,7 +81,7 @@ impl Joint {
     fn split_slowly(
         &self,
         text: &[u8],
-        place: &mut Place,
+        place: &mut Cursor,
         failed: &mut FailedRun,
         piece: &mut dyn FnMut(usize, usize),
     ) {
@@ -111,7 +111,7 @@ impl Joint {
 /// Takes the characters of a block up to the first one without a known entry. Returns whether the block has no such
 /// character.
 #[inline(always)]
-fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, piece: &mut impl FnMut(usize, usize)) -> bool {
+fn walk(text: &[u8], learned: &mut Learned, place: &mut Cursor, piece: &mut impl FnMut(usize, usize)) -> bool {
     let start = place.at;
     let mut buffer = [0; BLOCK];
     let bytes = padded(&text[start..], &mut buffer);
@@ -176,7 +176,7 @@ fn walk_ascii(
     start: usize,
     letters: u64,
     learned: &Learned,
-    place: &mut Place,
+    place: &mut Cursor,
     piece: &mut impl FnMut(usize, usize),
 ) {
     let (mut at, mut row, mut latest, mut latest_at) = (place.at, place.row, Entry::default(), place.at);
@@ -210,7 +210,7 @@ fn walk_ascii(
     (place.at, place.row) = (at, row);
 }
 
-impl Place {
+impl Cursor {
     #[inline(always)]
     fn end_piece(&mut self, end: usize, piece: &mut impl FnMut(usize, usize)) {
         piece(self.piece_start, end);

@@ -36,7 +36,7 @@ impl Spans {
         if text.is_ascii() {
             return;
         }
-        let mut place = Place::default();
+        let mut place = CharacterCounter::default();
         // A stretch of ASCII, and how many bytes more than characters are before any position in it.
         let (mut ascii, mut excess) = (0..0, 0);
         for spans in self.spans.chunks_mut(SPANS_AT_ONCE) {
@@ -52,14 +52,14 @@ impl Spans {
                             true => start + sum(firsts << (8 * (WORD - len))),
                             false => place.advance(text, span.end),
                         };
-                        place = Place { at: span.end.min(text.len()), num_before: end };
+                        place = CharacterCounter { at: span.end.min(text.len()), num_before: end };
                         let is_inside = firsts & 1 == 0 && start > 0 && span.start < text.len();
                         *span = start - usize::from(is_inside)..end;
                         continue;
                     }
                     let len = ascii_len(&text[span.start..]);
                     (ascii, excess) = (span.start..span.start + len, span.start - start);
-                    place = Place { at: ascii.end, num_before: ascii.end - excess };
+                    place = CharacterCounter { at: ascii.end, num_before: ascii.end - excess };
                 }
                 let end = if span.end <= ascii.end { span.end - excess } else { place.advance(text, span.end) };
                 *span = span.start - excess..end;
@@ -82,12 +82,12 @@ impl Spans {
 
 /// A position in a text, and the number of characters that start before it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct CharacterCounter {
     at: usize,
     num_before: usize,
 }
 
-impl Place {
+impl CharacterCounter {
     /// Moves to another position, usually one nearby, and returns how many characters start before that.
     #[inline(always)]
     fn advance(&mut self, text: &[u8], to: usize) -> usize {

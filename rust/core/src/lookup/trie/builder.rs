@@ -22,7 +22,7 @@ const BLOCK_LEN: usize = 256;
 
 pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<DoubleArray, TrieError> {
     let keys = sorted::sort(pairs)?;
-    let mut array = Array::new()?;
+    let mut array = ArrayBuilder::new()?;
     // The nodes on the path of the current key, by depth.
     let mut path = vec![Open { label: 0, value: Node::NO_VALUE, first_child: 0 }];
     let mut complete = Vec::new();
@@ -79,14 +79,14 @@ struct Open {
 }
 
 /// The array while it is being built.
-struct Array {
+struct ArrayBuilder {
     slots: Vec<Node>,
     blocks: Vec<Block>,
     /// The oldest block that may have room for an only child.
     oldest: usize,
 }
 
-impl Array {
+impl ArrayBuilder {
     /// An array in which slot 0 is taken by the root and base 0 by nodes without children.
     fn new() -> Result<Self, TrieError> {
         let mut array = Self { slots: Vec::new(), blocks: Vec::new(), oldest: 0 };

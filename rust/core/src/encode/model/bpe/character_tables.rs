@@ -100,7 +100,7 @@ impl CharacterTables {
         sink: &mut S,
     ) {
         let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
-        let mut pass = Pass { characters: self, vocabulary, merger };
+        let mut pass = TextMerging { characters: self, vocabulary, merger };
         if S::SPANS {
             return splitter.split_words(bytes, ends, learned, |start, end| {
                 sink.begin_word();
@@ -184,13 +184,13 @@ impl CharacterTables {
 }
 
 /// The merging of one text.
-struct Pass<'a> {
+struct TextMerging<'a> {
     characters: &'a CharacterTables,
     vocabulary: &'a Vocabulary,
     merger: &'a mut Merger,
 }
 
-impl Pass<'_> {
+impl TextMerging<'_> {
     /// Encodes a segment, which starts at byte `start` of the text.
     fn encode<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
         let is_whole = self.characters.are_whole_newlines(segment);

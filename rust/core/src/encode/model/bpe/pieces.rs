@@ -26,7 +26,7 @@ pub(super) fn encode<S: Sink>(
     sink: &mut S,
 ) {
     let (text, sink) = (&text.text[..], &mut Traced { sink, text });
-    let mut pass = Pass { tables, text, merger, new_pieces, segment_ids };
+    let mut pass = PieceEncoder { tables, text, merger, new_pieces, segment_ids };
     if S::SPANS {
         return splitter.split(text, learned, |start, end| {
             sink.begin_word();
@@ -60,7 +60,7 @@ fn is_mostly_ascii(text: &[u8]) -> bool {
 }
 
 /// The encoding of one text.
-struct Pass<'a> {
+struct PieceEncoder<'a> {
     tables: &'a ByteTables,
     text: &'a [u8],
     merger: &'a mut Merger,
@@ -68,7 +68,7 @@ struct Pass<'a> {
     segment_ids: &'a mut Vec<TokenId>,
 }
 
-impl Pass<'_> {
+impl PieceEncoder<'_> {
     /// Pushes the tokens of all queued pieces.
     #[inline(never)]
     fn push_queued<S: Sink>(&mut self, queue: &mut WordQueue, cache: &mut WordCache, sink: &mut S) {

@@ -60,7 +60,7 @@ struct Gap {
 
 /// Contiguous words that were looked up.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Words<'a> {
+pub(crate) struct QueuedWords<'a> {
     text: &'a [u8],
     /// Where the first word starts.
     start: usize,
@@ -71,7 +71,7 @@ pub(crate) struct Words<'a> {
 /// Words, and the ids of those that were found.
 #[derive(Debug)]
 pub(crate) struct LookedUp<'a> {
-    words: Words<'a>,
+    words: QueuedWords<'a>,
     found: &'a mut Found,
     /// The ids of a new word.
     ids: &'a mut Vec<TokenId>,
@@ -113,7 +113,7 @@ impl WordQueue {
         self.start = ends.last().copied().unwrap_or(start);
         cache.probe_all(text, start, ends, probes);
         self.found.look_up(cache, probes);
-        LookedUp { words: Words { text, start, ends, probes }, found: &mut self.found, ids: &mut self.ids }
+        LookedUp { words: QueuedWords { text, start, ends, probes }, found: &mut self.found, ids: &mut self.ids }
     }
 
     /// Cuts `text[range]` into segments with `segmenter`, and pushes their ids. Each segment is a word, and `encode`
@@ -187,7 +187,7 @@ impl Found {
     }
 }
 
-impl<'a> Words<'a> {
+impl<'a> QueuedWords<'a> {
     /// Where the word with this number is in the text.
     #[inline(always)]
     fn range(self, number: u32) -> Range<usize> {

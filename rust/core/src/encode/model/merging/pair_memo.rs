@@ -11,11 +11,11 @@ use crate::lookup::hash::Seed;
 pub(crate) struct PairMemo {
     seed: Seed,
     /// Indexed by hash; empty before the first pair.
-    slots: Vec<Slot>,
+    slots: Vec<KnownMerge>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Slot {
+struct KnownMerge {
     left: Symbol,
     right: Symbol,
     merge: Merge,
@@ -41,8 +41,8 @@ impl PairMemo {
 
     #[inline(never)]
     fn keep(&mut self, at: usize, left: Symbol, right: Symbol, merge: Merge) -> Merge {
-        self.slots.resize(Self::NUM_SLOTS, Slot { left: NO_SYMBOL, right: NO_SYMBOL, merge });
-        self.slots[at] = Slot { left, right, merge };
+        self.slots.resize(Self::NUM_SLOTS, KnownMerge { left: NO_SYMBOL, right: NO_SYMBOL, merge });
+        self.slots[at] = KnownMerge { left, right, merge };
         merge
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct Candidates {
 #[derive(Debug, Default)]
 pub(super) struct Lattice {
     /// The best paths to the positions of the window, which covers all of a short text.
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<BestPath>,
     /// For each position of a longer text, the last token of the best path to it, or `!n` for an unknown token of n
     /// bytes.
     steps: Vec<TokenId>,
@@ -60,16 +60,16 @@ pub(super) struct Lattice {
 
 /// The best path to a position of the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Node {
+pub(super) struct BestPath {
     /// The sum of all scores on the path.
     pub(super) score: f64,
     /// The last token of the path.
     pub(super) token: TokenId,
-    /// Bytes of the last token; [`Node::UNREACHED`] if no path has been found.
+    /// Bytes of the last token; [`BestPath::UNREACHED`] if no path has been found.
     len: u32,
 }
 
-impl Node {
+impl BestPath {
     /// More bytes than a text has: an unreached node's token spans everything before it, as in llama.cpp.
     const UNREACHED: u32 = TokenId::MAX as u32;
 
@@ -113,7 +113,7 @@ impl Candidates {
         path.clear();
         let mut end = text.len();
         while end > 0 {
-            let Node { token, len, .. } = nodes[end];
+            let BestPath { token, len, .. } = nodes[end];
             let len = end.min(len as usize);
             path.push((token, len));
             end -= len;
@@ -143,7 +143,7 @@ impl Candidates {
         nodes[0].score = score;
         steps.clear();
         reserve(steps, text.len() + 1);
-        let step = |node: Node| if node.token == self.unknown { !(node.len as TokenId) } else { node.token };
+        let step = |node: BestPath| if node.token == self.unknown { !(node.len as TokenId) } else { node.token };
         let mut rest = text;
         while !rest.is_empty() {
             self.add_nodes(nodes, rest.len().min(window + ahead) + 1);
@@ -158,9 +158,9 @@ impl Candidates {
     }
 
     /// Makes room for more positions.
-    fn add_nodes(&self, nodes: &mut Vec<Node>, num_nodes: usize) {
+    fn add_nodes(&self, nodes: &mut Vec<BestPath>, num_nodes: usize) {
         reserve(nodes, num_nodes - nodes.len());
-        nodes.resize(num_nodes, Node { score: f64::MIN, token: self.unknown, len: Node::UNREACHED });
+        nodes.resize(num_nodes, BestPath { score: f64::MIN, token: self.unknown, len: BestPath::UNREACHED });
     }
 
     /// Finds the tokens that start in the first `window` bytes of `text`, whose nodes are given. With long tokens,
@@ -172,7 +172,7 @@ impl Candidates {
         text: &[u8],
         window: usize,
         bounds: Option<&Bounds>,
-        nodes: &mut [Node],
+        nodes: &mut [BestPath],
         mut starts: Option<(&mut Starts<'_>, usize)>,
     ) -> usize {
         let (mut start, mut ticker) = (0, Ticker::default());

@@ -22,7 +22,7 @@
 
 use super::cuts::Cuts;
 use super::lattice::{Candidates, Lattice};
-use super::spans::{Source, Tracer};
+use super::spans::{SourceText, SpanTracker};
 use super::word_len;
 use crate::encode::model::cache::probes::ProbeQueue;
 use crate::encode::model::cache::{Probe, WordCache};
@@ -53,7 +53,7 @@ pub(super) struct SegmentScratch {
     pub(super) after_unknown: bool,
     /// The sum of the scores of unknown tokens, unless it was rounded.
     pub(super) unknown_score: f64,
-    tracer: Tracer,
+    tracer: SpanTracker,
 }
 
 /// The encoding of one text.
@@ -76,7 +76,7 @@ impl<S: Sink> Pass<'_, S> {
     /// Pushes the tokens of the text, which is UTF-8 and not longer than [`Cuts::max_len`].
     #[inline]
     pub(super) fn encode(&mut self, normalized: &mut Rewritten<'_>) {
-        self.scratch.tracer = Tracer::new(self.offset);
+        self.scratch.tracer = SpanTracker::new(self.offset);
         let text = self.text;
         let mut at = 0;
         let mut buffer = [b' '; BLOCK_LEN + KEY_LEN];
@@ -84,7 +84,7 @@ impl<S: Sink> Pass<'_, S> {
             let block = padded(&text[at..], &mut buffer);
             at = self.encode_block(at, block, normalized);
         }
-        self.drain(Source::input(text));
+        self.drain(SourceText::input(text));
         self.scratch.tracer.push_unknown(self.candidates.unknown, self.sink);
     }
 
@@ -135,7 +135,7 @@ impl<S: Sink> Pass<'_, S> {
                 starts &= starts - 1;
             }
             if self.scratch.queue.len() >= BLOCK_LEN {
-                self.drain(Source::input(self.text));
+                self.drain(SourceText::input(self.text));
             }
 
             let Some((at, end)) = irregular else { return start + BLOCK_LEN };
@@ -181,7 +181,7 @@ impl<S: Sink> Pass<'_, S> {
                 continue;
             }
             if before.is_some_and(|before| !self.cuts.meet(before, character)) {
-                self.encode_segment(Source::input(text), start, at, is_after_space);
+                self.encode_segment(SourceText::input(text), start, at, is_after_space);
                 start = at;
                 is_after_space = false;
             }
@@ -189,7 +189,7 @@ impl<S: Sink> Pass<'_, S> {
             at += len;
         }
         if start < at {
-            self.encode_segment(Source::input(text), start, at, is_after_space);
+            self.encode_segment(SourceText::input(text), start, at, is_after_space);
         }
         at
     }
@@ -204,13 +204,13 @@ impl<S: Sink> Pass<'_, S> {
         is_after_space: bool,
         normalized: &mut Rewritten<'_>,
     ) -> usize {
-        self.drain(Source::input(self.text));
+        self.drain(SourceText::input(self.text));
         let end = self.next_cut(at);
         // After an escaped space in the input itself, a word need not start at a cut.
         if memchr::memmem::find(&self.text[at..end], ESCAPED_SPACE).is_some() {
             normalized.reset(self.offset + start, S::SPANS);
             self.normalizer.normalize(&self.text[start..], !is_after_space, normalized);
-            let source = Source::normalized(normalized, is_after_space);
+            let source = SourceText::normalized(normalized, is_after_space);
             let mut at = 0;
             while at < source.text.len() {
                 let start = at;
@@ -225,7 +225,7 @@ impl<S: Sink> Pass<'_, S> {
         let len = normalized.text.len();
         // Making a key reads all of its bytes, even past the end.
         normalized.push(&[0; KEY_LEN], 0..0);
-        self.encode_normalized(Source::normalized(normalized, is_after_space), len);
+        self.encode_normalized(SourceText::normalized(normalized, is_after_space), len);
         if S::SPANS && len > 0 {
             self.scratch.tracer.covered = normalized.span(len - 1..len).end;
         }
@@ -257,7 +257,7 @@ impl<S: Sink> Pass<'_, S> {
     }
 
     /// Encodes the first `len` bytes of a normalized text.
-    fn encode_normalized(&mut self, source: Source<'_>, len: usize) {
+    fn encode_normalized(&mut self, source: SourceText<'_>, len: usize) {
         let text = source.text;
         let mut is_after_space = false;
         let mut start = 0;
@@ -289,7 +289,7 @@ impl<S: Sink> Pass<'_, S> {
 
     /// Starts the look-up of a segment if it is short; otherwise pushes its tokens.
     #[inline(always)]
-    fn encode_segment(&mut self, source: Source<'_>, start: usize, end: usize, is_after_space: bool) {
+    fn encode_segment(&mut self, source: SourceText<'_>, start: usize, end: usize, is_after_space: bool) {
         match source.text[start..].first_chunk().filter(|_| end - start <= MAX_LEN) {
             Some(bytes) => {
                 self.queue(Key::of(bytes, end - start).marked(is_after_space), start);
@@ -309,7 +309,7 @@ impl<S: Sink> Pass<'_, S> {
 
     /// The same for a segment that is long or near the end of the text.
     #[inline(never)]
-    fn encode_rare_segment(&mut self, source: Source<'_>, start: usize, end: usize, is_after_space: bool) {
+    fn encode_rare_segment(&mut self, source: SourceText<'_>, start: usize, end: usize, is_after_space: bool) {
         self.drain(source);
         let segment = &source.text[start..end];
         let mut bytes = [0; KEY_LEN];
@@ -324,7 +324,7 @@ impl<S: Sink> Pass<'_, S> {
 
     /// Pushes the tokens of all queued segments.
     #[inline(never)]
-    fn drain(&mut self, source: Source<'_>) {
+    fn drain(&mut self, source: SourceText<'_>) {
         interrupt::check();
         for at in 0..self.scratch.queue.len() {
             let (probe, start) = self.scratch.queue.get(at);
@@ -340,7 +340,7 @@ impl<S: Sink> Pass<'_, S> {
 
     /// Finds and pushes the tokens of a segment, and caches them if it has a probe.
     #[inline(never)]
-    fn search(&mut self, source: Source<'_>, start: usize, end: usize, is_after_space: bool, probe: Option<Probe>) {
+    fn search(&mut self, source: SourceText<'_>, start: usize, end: usize, is_after_space: bool, probe: Option<Probe>) {
         let SegmentScratch { cache, lattice, segment, ids, after_unknown, unknown_score, tracer, .. } =
             &mut *self.scratch;
         segment.clear();
@@ -379,7 +379,7 @@ impl<S: Sink> Pass<'_, S> {
     #[inline(always)]
     fn push_cached(
         &mut self,
-        source: Source<'_>,
+        source: SourceText<'_>,
         start: usize,
         end: usize,
         is_after_space: bool,

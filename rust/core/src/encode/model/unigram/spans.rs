@@ -13,7 +13,7 @@ use crate::vocabulary::spelling::ESCAPED_SPACE;
 
 /// State for the spans of one text.
 #[derive(Debug, Default)]
-pub(super) struct Tracer {
+pub(super) struct SpanTracker {
     /// Where the text starts in the whole input.
     offset: usize,
     /// The end of the latest word in the whole input: the space before the next word starts here.
@@ -22,7 +22,7 @@ pub(super) struct Tracer {
     unknown: Option<Range<usize>>,
 }
 
-impl Tracer {
+impl SpanTracker {
     pub(super) fn new(offset: usize) -> Self {
         Self { offset, covered: offset, unknown: None }
     }
@@ -31,19 +31,19 @@ impl Tracer {
     #[inline(always)]
     pub(super) fn place<'s>(
         &mut self,
-        source: Source<'s>,
+        source: SourceText<'s>,
         start: usize,
         end: usize,
         is_after_space: bool,
-    ) -> Place<'s> {
+    ) -> SegmentPlace<'s> {
         let covered = self.covered;
         let space_len = if is_after_space { ESCAPED_SPACE.len() } else { 0 };
         if source.normalized.is_some() {
             let (start, has_first_space) = (start - space_len, source.is_after_space);
-            return Place { start, covered, has_first_space, space_len, normalized: source.normalized };
+            return SegmentPlace { start, covered, has_first_space, space_len, normalized: source.normalized };
         }
         self.covered = self.offset + end;
-        Place { start: self.offset + start, covered, has_first_space: false, space_len, normalized: None }
+        SegmentPlace { start: self.offset + start, covered, has_first_space: false, space_len, normalized: None }
     }
 
     /// Pushes a token; an unknown one waits for the end of its span.
@@ -68,7 +68,7 @@ impl Tracer {
 
 /// The text that segments are cut from.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct SourceText<'a> {
     pub(super) text: &'a [u8],
     /// Where the text comes from, if it is not the input.
     normalized: Option<&'a Rewritten<'a>>,
@@ -76,7 +76,7 @@ pub(super) struct Source<'a> {
     is_after_space: bool,
 }
 
-impl<'a> Source<'a> {
+impl<'a> SourceText<'a> {
     pub(super) fn input(text: &'a [u8]) -> Self {
         Self { text, normalized: None, is_after_space: false }
     }
@@ -88,7 +88,7 @@ impl<'a> Source<'a> {
 
 /// The position of a segment: in the whole input, or in a normalized text with the space before it.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct SegmentPlace<'a> {
     start: usize,
     /// The end of the words before it in the whole input: where its space starts.
     covered: usize,
@@ -99,7 +99,7 @@ pub(super) struct Place<'a> {
     normalized: Option<&'a Rewritten<'a>>,
 }
 
-impl Place<'_> {
+impl SegmentPlace<'_> {
     /// The span in the whole input of a range of the segment, which starts with its space.
     #[inline(always)]
     pub(super) fn span(&self, from: usize, to: usize) -> Range<usize> {

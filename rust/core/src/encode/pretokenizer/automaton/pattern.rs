@@ -77,7 +77,7 @@ impl Set {
 
 /// A pattern as a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Node {
+pub(crate) enum Tree {
     /// One symbol of the set.
     One(Set),
     /// The empty text, if the next symbol is in the set.
@@ -87,11 +87,11 @@ pub(crate) enum Node {
     /// The empty text, at the end of the text.
     End,
     /// All of these in order.
-    Sequence(Vec<Node>),
+    Sequence(Vec<Tree>),
     /// The first of these that leads to a match.
-    Alternatives(Vec<Node>),
+    Alternatives(Vec<Tree>),
     /// As many repetitions as possible within the bounds.
-    Repeat(Box<Node>, u32, Option<u32>),
+    Repeat(Box<Tree>, u32, Option<u32>),
 }
 
 /// Why a pattern cannot be parsed. Tests parse every row of the table, so users never see it.
@@ -112,7 +112,7 @@ pub(crate) fn is_collapsed(pattern: &str) -> bool {
 ///
 /// # Errors
 /// [`PatternError`] for anything outside the grammar that the table uses.
-pub(crate) fn parse(pattern: &str) -> Result<Node, PatternError> {
+pub(crate) fn parse(pattern: &str) -> Result<Tree, PatternError> {
     let mut parser = Parser { text: pattern.chars().collect(), at: 0 };
     let node = parser.alternatives()?;
     if parser.at < parser.text.len() { parser.fail("the end of the pattern") } else { Ok(node) }
@@ -148,24 +148,24 @@ impl Parser {
         found
     }
 
-    fn alternatives(&mut self) -> Result<Node, PatternError> {
+    fn alternatives(&mut self) -> Result<Tree, PatternError> {
         let mut all = vec![self.sequence()?];
         while self.eat("|") {
             all.push(self.sequence()?);
         }
-        Ok(if all.len() == 1 { all.remove(0) } else { Node::Alternatives(all) })
+        Ok(if all.len() == 1 { all.remove(0) } else { Tree::Alternatives(all) })
     }
 
-    fn sequence(&mut self) -> Result<Node, PatternError> {
+    fn sequence(&mut self) -> Result<Tree, PatternError> {
         let mut nodes = Vec::new();
         while self.peek().is_some_and(|char| char != '|' && char != ')') {
             let atom = self.atom()?;
             nodes.push(self.quantified(atom)?);
         }
-        Ok(if nodes.len() == 1 { nodes.remove(0) } else { Node::Sequence(nodes) })
+        Ok(if nodes.len() == 1 { nodes.remove(0) } else { Tree::Sequence(nodes) })
     }
 
-    fn quantified(&mut self, atom: Node) -> Result<Node, PatternError> {
+    fn quantified(&mut self, atom: Tree) -> Result<Tree, PatternError> {
         let (min, max) = match self.peek() {
             Some('*') => (0, None),
             Some('+') => (1, None),
@@ -182,7 +182,7 @@ impl Parser {
             _ => return Ok(atom),
         };
         self.at += 1;
-        Ok(Node::Repeat(Box::new(atom), min, max))
+        Ok(Tree::Repeat(Box::new(atom), min, max))
     }
 
     fn number(&mut self) -> Result<u32, PatternError> {
@@ -194,22 +194,22 @@ impl Parser {
         digits.parse().or_else(|_| self.fail("a number"))
     }
 
-    fn atom(&mut self) -> Result<Node, PatternError> {
+    fn atom(&mut self) -> Result<Tree, PatternError> {
         if self.eat("(?=") {
-            return Ok(Node::Ahead(self.look_ahead()?));
+            return Ok(Tree::Ahead(self.look_ahead()?));
         }
         if self.eat("(?!") {
-            return Ok(Node::NotAhead(self.look_ahead()?));
+            return Ok(Tree::NotAhead(self.look_ahead()?));
         }
         if self.eat("(?:") || self.eat("(") {
             let inner = self.alternatives()?;
             return if self.eat(")") { Ok(inner) } else { self.fail(")") };
         }
         match self.next() {
-            Some('[') => Ok(Node::One(self.bracket()?)),
-            Some('\\') => Ok(Node::One(self.escape()?)),
-            Some('$') => Ok(Node::End),
-            Some(char) if !".*+?{^".contains(char) => Ok(Node::One(single(char))),
+            Some('[') => Ok(Tree::One(self.bracket()?)),
+            Some('\\') => Ok(Tree::One(self.escape()?)),
+            Some('$') => Ok(Tree::End),
+            Some(char) if !".*+?{^".contains(char) => Ok(Tree::One(single(char))),
             _ => self.fail("a character"),
         }
     }
@@ -217,7 +217,7 @@ impl Parser {
     /// One set and a closing parenthesis: no pattern of the table looks more than one symbol ahead.
     fn look_ahead(&mut self) -> Result<Set, PatternError> {
         match self.alternatives()? {
-            Node::One(set) if self.eat(")") => Ok(set),
+            Tree::One(set) if self.eat(")") => Ok(set),
             _ => self.fail("one set to look ahead for"),
         }
     }
@@ -297,7 +297,7 @@ fn single(char: char) -> Set {
 
 #[cfg(test)]
 mod tests {
-    use super::{Node, Set, parse};
+    use super::{Set, Tree, parse};
 
     #[test]
     fn sets_are_normalized() {
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn brackets_hold_ranges_escapes_and_hyphens() {
-        let Ok(Node::One(set)) = parse(r"[^\r\n\p{L}a-c-]") else { panic!("not a set") };
+        let Ok(Tree::One(set)) = parse(r"[^\r\n\p{L}a-c-]") else { panic!("not a set") };
         for (symbol, inside) in [('\r', false), ('-', false), ('b', false), ('Z', false), ('1', true), ('\t', true)] {
             assert_eq!(set.contains(u32::from(symbol)), inside, "{symbol:?}");
         }

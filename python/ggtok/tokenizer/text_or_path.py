@@ -9,7 +9,7 @@ from typing import TypeVar
 from ..errors import ArgumentTypeError
 from .arguments import file_name, items_of
 
-Text = TypeVar("Text")
+T = TypeVar("T")
 Path = str | os.PathLike[str]
 
 NUM_LOOKED_UP = 1000
@@ -39,13 +39,13 @@ def refuse_lone(texts: object) -> None:
         )
 
 
-def either(texts: Text | None, files: object, name: str) -> None:
+def either(texts: T | None, files: object, name: str) -> None:
     """Raises `TypeError` unless exactly one of the two was given."""
     if (texts is None) is (files is None):
         raise ArgumentTypeError(f"{name}() takes texts or files, {'one of them' if files is None else 'not both'}")
 
 
-def watched(texts: Iterable[Text]) -> Iterator[Text]:
+def watched(texts: Iterable[T]) -> Iterator[T]:
     """The same texts, with a warning about the first one that is the name of a file."""
     iterator = iter(texts)
     for number, text in zip(range(NUM_LOOKED_UP), iterator, strict=False):

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from ...errors import ArgumentTypeError
-from ...tokenizer.base import BaseTokenizer, opened
+from ...tokenizer.base import BaseTokenizer, TokenizerT, opened
 from ...tokenizer.files import Target, check_target, read, write
 from ...tokenizer.metadata import Source
 from ...tokenizer.seam import metadata_of, path_of
 from . import architectures, edits, from_tokenizers, sentencepiece, tiktoken, transformers
 from .gguf import gguf_bytes
 
-T = TypeVar("T", bound=BaseTokenizer)
 
-
-def to_gguf(tokenizer: T, target: Target, changes: edits.Edits, overwrite: bool) -> T:
+def to_gguf(tokenizer: TokenizerT, target: Target, changes: edits.Edits, overwrite: bool) -> TokenizerT:
     inputs = () if overwrite else (path_of(tokenizer),)
     check_target(target, inputs, overwrite=overwrite)
     data = gguf_bytes(edits.entries(metadata_of(tokenizer), changes))
@@ -58,18 +56,18 @@ def to_tiktoken(tokenizer: BaseTokenizer, target: Target) -> dict[str, Any]:
     return settings
 
 
-def from_sentencepiece(cls: type[T], source: Source, vocab_size: int | None) -> T:
+def from_sentencepiece(cls: type[TokenizerT], source: Source, vocab_size: int | None) -> TokenizerT:
     return opened(cls, sentencepiece.imported(read(source), vocab_size), made_from=source)
 
 
 def from_tokenizers_json(
-    cls: type[T],
+    cls: type[TokenizerT],
     source: Source,
     config: Source | Mapping[str, Any] | None,
     pre: str | None,
     vocab_size: int | None,
     architecture: str | None,
-) -> T:
+) -> TokenizerT:
     meant = architectures.of(from_tokenizers.beside(source, "config.json"), architecture)
     settings = from_tokenizers.read_config(source, config, meant.rules)
     data, library = from_tokenizers.imported(read(source), settings, meant, pre, vocab_size)

@@ -63,15 +63,15 @@ class Trace(Record):
         rank  size  text  left  right  token
         9356     2  'RA'     2      3   9612
         """
-        from . import brief, text
+        from . import brief, terminal_tables
 
         if isinstance(tables, str) and tables != "all":
             raise ArgumentTypeError('tables must be "all" or an iterable of names, not one str')
-        width, max_rows = text.checked(width, max_rows)
+        width, max_rows = terminal_tables.checked(width, max_rows)
         if tables is None:
             return brief.render(self, width, bool(colors))
         wanted = None if tables == "all" else tables
-        return text.render(self, wanted, width=width, max_rows=max_rows, colors=bool(colors))
+        return terminal_tables.render(self, wanted, width=width, max_rows=max_rows, colors=bool(colors))
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Writes the trace as one self-contained page that needs no network.
