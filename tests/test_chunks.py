@@ -237,9 +237,9 @@ def test_split_batch(threads: int) -> None:
     rows = BPE.split_batch(iter(texts), 9, threads=threads, **options)
     assert rows == [BPE.split(text, 9, **options) for text in texts]
     with pytest.raises(GgtokError, match="text 1: the character at byte 0 has 3 tokens"):
-        BPE.split_batch(["a", FAMILY, 7], 2, threads=threads)  # type: ignore[list-item]
+        BPE.split_batch(["a", FAMILY, 7], 2, threads=threads)  # type: ignore[type-var]
     with pytest.raises(TypeError, match="text 2: "):
-        BPE.split_batch(["a", "b", 7], 2, threads=threads)  # type: ignore[list-item]
+        BPE.split_batch(["a", "b", 7], 2, threads=threads)  # type: ignore[type-var]
     with pytest.raises(TypeError, match="texts must be an iterable of texts, not one str"):
         BPE.split_batch("ab", 2)
     with pytest.raises(GgtokError, match="threads must be at least 1"):

@@ -22,7 +22,7 @@ from oracles.spelling import BYTE_TOKENS
 TEXTS_PER_VOCABULARY = 4
 
 
-def combinations(*names: str) -> list[dict[str, bool]]:
+def combinations(*names: str) -> list[dict[str, Any]]:
     """Every way to set some flags."""
     return [dict(zip(names, flags, strict=True)) for flags in product((False, True), repeat=len(names))]
 

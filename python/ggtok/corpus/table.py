@@ -138,7 +138,7 @@ def encode_block(
             table = _kept(table, is_good)
         parts = [chats.ids, chats.masks]
     else:
-        special = {"add_special": encoding.add_special, "parse_special": encoding.parse_special}
+        special: Any = {"add_special": encoding.add_special, "parse_special": encoding.parse_special}
         batches = [tokenizer.encode_batch(chunk, threads=threads, **special) for chunk in column.chunks if len(chunk)]
         parts = [[each.to_arrow() if eos_id is None else ended(each.to_arrow(), eos_id) for each in batches]]
     for name, rows, kind in zip(new, parts, (pa.int32(), pa.int8()), strict=False):
