@@ -32,7 +32,8 @@ BOUNDARIES = ("paragraph", "line", "sentence", "word", "character", "markdown", 
     "boundaries",
     type=click.Choice(BOUNDARIES),
     multiple=True,
-    help="Where to cut; repeatable. Default: paragraph, line, sentence and word.",
+    metavar="NAME",
+    help=f"Where to cut; repeatable: {', '.join(BOUNDARIES)}. Default: paragraph, line, sentence and word.",
 )
 @click.option("--prefix", metavar="TEXT", help="What comes before each chunk: it is counted, but not written.")
 @click.option("--strip", is_flag=True, help="Remove white space at the ends of chunks.")
