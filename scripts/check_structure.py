@@ -39,7 +39,7 @@ CRATES = {
 }
 CORE = (
     *("token", "error", "work", "text", "lookup", "vocabulary", "decode", "encode"),
-    *("tokenizer", "gguf", "inspect", "many"),
+    *("tokenizer", "encoder", "gguf", "failure", "inspect", "many"),
 )
 PYTHON = (
     *("_ggtok", "tokenizer/findings", "errors", "_plugins"),

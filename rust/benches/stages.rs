@@ -12,7 +12,8 @@ use std::hint::black_box;
 
 use common::{EMBEDDED, boundary, corpus, embedded};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
-use ggtok_core::{Count, DecodeOptions, Definition, EncodeOptions, Scratch, StringIndex, Text, Tokenizer};
+use ggtok_core::vocab::{Definition, StringIndex};
+use ggtok_core::{Count, EncodeOptions, Encoder, Tokenizer};
 
 /// Length of a document, in bytes.
 const DOCUMENT: usize = 4096;
@@ -20,8 +21,8 @@ const DOCUMENT: usize = 4096;
 const CORPUS: usize = 256 << 10;
 const LONG_RUN: usize = 256 << 10;
 
-const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false, continues: false };
-const PARSED: EncodeOptions = EncodeOptions { add_special: false, parse_special: true, continues: false };
+const PLAIN: EncodeOptions = EncodeOptions::new().add_special(false);
+const PARSED: EncodeOptions = EncodeOptions::new().add_special(false).parse_special(true);
 
 fn main() {
     let mut criterion = Criterion::default().sample_size(20).configure_from_args();
@@ -56,7 +57,7 @@ struct Group<'a> {
     name: String,
     tokenizer: &'a Tokenizer,
     options: EncodeOptions,
-    /// Whether every pass starts with a new scratch space and empty caches.
+    /// Whether every pass starts with a new encoder and so empty caches.
     is_first_pass: bool,
 }
 
@@ -64,25 +65,25 @@ impl Group<'_> {
     /// Measures counting the tokens of documents, after checking that counting and encoding agree.
     fn measure(&mut self, case: &str, documents: &[String]) {
         let Self { tokenizer, options, .. } = *self;
-        let count_all = |scratch: &mut Scratch, documents: &[String]| {
+        let count_all = |encoder: &mut Encoder<&Tokenizer>, documents: &[String]| {
             let mut count = Count::default();
             for document in documents {
-                tokenizer.encode_into(Text::Str(document), options, scratch, &mut count).expect("a vocabulary");
+                encoder.encode_into(document, options, &mut count).expect("a vocabulary");
             }
             count.0
         };
-        let mut warm = Scratch::default();
+        let mut warm = tokenizer.encoder();
         for document in documents {
-            let spans = tokenizer.encode_with_spans(document.as_str(), options).expect("a vocabulary");
-            assert_eq!(tokenizer.encode(document.as_str(), options).as_ref(), Ok(&spans.ids), "{} {case}", self.name);
+            let spans = tokenizer.encoder().encode_with_spans(document, options).expect("a vocabulary");
+            assert_eq!(tokenizer.encode_with(document, options).as_ref(), Ok(&spans.ids), "{} {case}", self.name);
             assert_eq!(count_all(&mut warm, std::slice::from_ref(document)), spans.ids.len(), "{} {case}", self.name);
         }
         let mut group = self.criterion.benchmark_group(&self.name);
         group.throughput(Throughput::Bytes(documents.iter().map(|document| document.len() as u64).sum()));
         group.bench_with_input(BenchmarkId::from_parameter(case), documents, |bencher, documents| {
             if self.is_first_pass {
-                let pass = |scratch: &mut Scratch| count_all(scratch, black_box(documents));
-                bencher.iter_batched_ref(Scratch::default, pass, BatchSize::PerIteration);
+                let pass = |encoder: &mut Encoder<&Tokenizer>| count_all(encoder, black_box(documents));
+                bencher.iter_batched_ref(|| tokenizer.encoder(), pass, BatchSize::PerIteration);
             } else {
                 bencher.iter(|| count_all(&mut warm, black_box(documents)));
             }
@@ -177,19 +178,18 @@ fn decode(criterion: &mut Criterion) {
     for name in EMBEDDED {
         let tokenizer = embedded(name);
         let bytes: Vec<i32> = (0..=u8::MAX).filter_map(|byte| tokenizer.vocabulary().byte_token(byte)).collect();
-        let ids = |text: &str| tokenizer.encode(text, PLAIN).expect("a vocabulary");
+        let ids = |text: &str| tokenizer.encode_with(text, PLAIN).expect("a vocabulary");
         let mut cases: Vec<_> = corpora.iter().map(|(corpus, documents)| (*corpus, ids(&documents.concat()))).collect();
         if !bytes.is_empty() {
             cases.push(("worst: bytes", bytes.repeat(LONG_RUN / bytes.len())));
         }
         let mut group = criterion.benchmark_group(format!("decode/{name}"));
         for (case, ids) in cases {
-            let options = DecodeOptions::default();
-            let text = tokenizer.decode(&ids, options).expect("ids of this vocabulary");
+            let text = tokenizer.decode_bytes(&ids).expect("ids of this vocabulary");
             assert!(text.len() >= ids.len() / 2, "{name} {case}");
             group.throughput(Throughput::Bytes(text.len() as u64));
             group.bench_with_input(BenchmarkId::from_parameter(case), &ids, |bencher, ids| {
-                bencher.iter(|| tokenizer.decode(black_box(ids), options));
+                bencher.iter(|| tokenizer.decode_bytes(black_box(ids)));
             });
         }
         group.finish();

@@ -5,8 +5,8 @@ use std::error::Error;
 use std::fs::File;
 
 use ggtok_chat::{CHATML, ChatTemplate, Now, Options, Request};
+use ggtok_core::TokenId;
 use ggtok_core::gguf::{self, Metadata, Value};
-use ggtok_core::{Scratch, TokenId};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = Options { bos, eos, ..Options::default() };
     let rendered = ChatTemplate::new(source)?.apply(&request, &options, &Now::default())?;
     println!("{}", rendered.text);
-    let spans = ggtok_chat::encode(&tokenizer, &mut Scratch::default(), &rendered.text, true)?;
+    let spans = ggtok_chat::encode(&mut tokenizer.encoder(), &rendered.text, true)?;
     println!("{:?}", spans.ids);
     Ok(())
 }

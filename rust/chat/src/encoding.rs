@@ -9,9 +9,11 @@
 //!
 //! Time: O(bytes + runs) besides encoding.
 
+use std::borrow::Borrow;
 use std::ops::Range;
 
-use ggtok_core::{EncodeError, EncodeOptions, Parts, Scratch, Spans, TokenId, Tokenizer, Vocabulary};
+use ggtok_core::vocab::Vocabulary;
+use ggtok_core::{EncodeError, EncodeOptions, Encoder, Parts, Spans, TokenId, Tokenizer};
 
 use crate::error::Error;
 use crate::rules::{MediaPlace, Rendered, Request};
@@ -20,20 +22,19 @@ use crate::text::{Origin, Text};
 /// The ids of a text, and the bytes that each comes from.
 ///
 /// # Errors
-/// [`Error::Encode`]: as [`Tokenizer::encode_parts`]. [`Error::Control`]: the vocabulary itself reads a control token in a
+/// [`Error::Encode`]: as [`Encoder::parts`]. [`Error::Control`]: the vocabulary itself reads a control token in a
 /// string of the caller.
-pub fn encode(tokenizer: &Tokenizer, scratch: &mut Scratch, text: &Text, add_special: bool) -> Result<Spans, Error> {
-    let mut spans = encode_stretch(tokenizer, scratch, text, add_special, false)?;
+pub fn encode<T: Borrow<Tokenizer>>(encoder: &mut Encoder<T>, text: &Text, add_special: bool) -> Result<Spans, Error> {
+    let mut spans = encode_stretch(encoder, text, add_special, false)?;
     if add_special {
-        drop_doubled(tokenizer.vocabulary(), text, &mut spans);
+        drop_doubled(encoder.tokenizer().borrow().vocabulary(), text, &mut spans);
     }
     Ok(spans)
 }
 
 /// The same for a stretch of a text. BOS or EOS may be there twice.
-pub fn encode_stretch(
-    tokenizer: &Tokenizer,
-    scratch: &mut Scratch,
+pub fn encode_stretch<T: Borrow<Tokenizer>>(
+    encoder: &mut Encoder<T>,
     text: &Text,
     add_special: bool,
     continues: bool,
@@ -45,10 +46,10 @@ pub fn encode_stretch(
         parts.push(part, !is_caller);
     }
     let mut spans = Spans::with_room_for(text.len());
-    let options = EncodeOptions { add_special, continues, ..EncodeOptions::default() };
-    match tokenizer.encode_parts_into(&parts, options, scratch, &mut spans) {
+    let options = EncodeOptions::new().add_special(add_special).continues(continues);
+    match encoder.parts_into(&parts, options, &mut spans) {
         Err(EncodeError::Control { id, at }) => {
-            let token = String::from_utf8_lossy(tokenizer.vocabulary().text(id)).into_owned();
+            let token = String::from_utf8_lossy(encoder.tokenizer().borrow().vocabulary().text(id)).into_owned();
             Err(Error::Control { token, id, at })
         }
         result => result.map(|()| spans).map_err(Error::Encode),

@@ -17,32 +17,51 @@ pub use pieces::TokenPieces;
 
 use memchr::{memchr_iter, memchr2_iter};
 
-use crate::error::TokenIndexError;
+use crate::error::DecodeError;
 use crate::token::{NULL_TOKEN, TokenId};
 use crate::vocabulary::Vocabulary;
 
 /// What a decoded text contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct DecodeOptions {
     /// Remove BOS and EOS if encoding adds them.
     pub remove_special: bool,
     /// Write control and unknown tokens out.
     pub unparse_special: bool,
     /// Do exactly what `llama_detokenize` does: remove spaces before English punctuation if the vocabulary asks for it
-    /// ([`Settings::clean_spaces`](crate::Settings::clean_spaces)), and keep the space that encoding puts after BOS.
+    /// ([`Settings::clean_spaces`](crate::vocab::Settings::clean_spaces)), and keep the space that encoding puts after
+    /// BOS.
     pub clean_spaces: bool,
+}
+
+impl DecodeOptions {
+    /// Sets [`DecodeOptions::remove_special`].
+    pub fn remove_special(self, remove_special: bool) -> Self {
+        Self { remove_special, ..self }
+    }
+
+    /// Sets [`DecodeOptions::unparse_special`].
+    pub fn unparse_special(self, unparse_special: bool) -> Self {
+        Self { unparse_special, ..self }
+    }
+
+    /// Sets [`DecodeOptions::clean_spaces`].
+    pub fn clean_spaces(self, clean_spaces: bool) -> Self {
+        Self { clean_spaces, ..self }
+    }
 }
 
 /// The text that `ids` stand for.
 ///
 /// # Errors
-/// [`TokenIndexError`]: an id is not in the vocabulary.
+/// [`DecodeError::UnknownId`]: an id is not in the vocabulary.
 pub fn detokenize(
     vocabulary: &Vocabulary,
     pieces: &TokenPieces,
     mut ids: &[TokenId],
     options: DecodeOptions,
-) -> Result<Vec<u8>, TokenIndexError> {
+) -> Result<Vec<u8>, DecodeError> {
     let (settings, special) = (vocabulary.settings(), vocabulary.special());
     let DecodeOptions { remove_special, unparse_special, clean_spaces } = options;
     // As in llama.cpp, without a BOS the null token stands for it.

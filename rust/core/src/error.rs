@@ -88,6 +88,7 @@ impl std::error::Error for VocabularyError {}
 /// What is wrong with a precompiled character map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
+#[non_exhaustive]
 pub enum CharsmapDamage {
     Empty,
     /// It is too short for the length of its array.
@@ -119,7 +120,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", escaped.join("\\"))
 }
 
-/// Why a text cannot be encoded.
+/// Why a text cannot be encoded, or cut to a budget of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields say what they are")]
@@ -131,13 +132,17 @@ pub enum EncodeError {
     MissingSpecial { what: &'static str },
     /// The text's length in bytes does not fit in 32 bits, llama.cpp's limit too.
     TextTooLong { len: usize },
-    /// The vocabulary itself reads a control token in a part of a text that does not allow it.
-    Control {
-        /// The token.
-        id: crate::token::TokenId,
-        /// The byte of the joined parts where it is.
-        at: usize,
-    },
+    /// The vocabulary itself reads the control token `id` in a part of a text that does not allow it, at this byte of
+    /// the joined parts.
+    Control { id: TokenId, at: usize },
+    /// The budget is 0, or leaves no room beside the tokens added to every text.
+    Budget { max_tokens: usize, num_added: usize },
+    /// The overlap is not smaller than what the budget leaves for text.
+    Overlap { overlap: usize, room: usize },
+    /// The code point at byte `at` alone is over the budget. `count` includes added tokens.
+    Character { at: usize, count: usize, max_tokens: usize },
+    /// There is not enough memory for the text or its tokens.
+    OutOfMemory,
 }
 
 impl fmt::Display for EncodeError {
@@ -155,25 +160,75 @@ impl fmt::Display for EncodeError {
                 "this vocabulary reads the control token {id} in every text, and a part that does not allow it contains \
                  it at byte {at}"
             ),
+            Self::Budget { max_tokens: 0, .. } => f.write_str("max_tokens must be at least 1, not 0"),
+            Self::Budget { max_tokens, num_added } => {
+                write!(f, "max_tokens is {max_tokens}, but {num_added} tokens are added to every text")
+            }
+            Self::Overlap { overlap, room } => {
+                write!(f, "overlap is {overlap}, but must be less than the {room} tokens that a chunk has for text")
+            }
+            Self::Character { at, count, max_tokens } => {
+                write!(
+                    f,
+                    "the character at byte {at} has {count} tokens by itself, more than max_tokens ({max_tokens})"
+                )
+            }
+            Self::OutOfMemory => OutOfMemory.fmt(f),
         }
     }
 }
 
 impl std::error::Error for EncodeError {}
 
-/// An id that the vocabulary does not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TokenIndexError {
-    /// The id.
-    pub id: i64,
-    /// How many tokens there are.
-    pub size: usize,
-}
-
-impl fmt::Display for TokenIndexError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "token id {} is outside the vocabulary of {} tokens", self.id, self.size)
+impl From<OutOfMemory> for EncodeError {
+    fn from(_: OutOfMemory) -> Self {
+        Self::OutOfMemory
     }
 }
 
-impl std::error::Error for TokenIndexError {}
+/// Why ids cannot be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields say what they are")]
+#[rustfmt::skip]
+pub enum DecodeError {
+    /// The vocabulary, which has `size` tokens, does not have this id.
+    UnknownId { id: i64, size: usize },
+    /// The text is not UTF-8 from this byte on.
+    NotUtf8 { at: usize },
+    /// A prompt follows ids that were already decoded.
+    LatePrompt,
+    /// There is not enough memory for the text.
+    OutOfMemory,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownId { id, size } => write!(f, "token id {id} is outside the vocabulary of {size} tokens"),
+            Self::NotUtf8 { at } => write!(f, "the decoded text is not UTF-8 at byte {at}"),
+            Self::LatePrompt => f.write_str("a prompt comes before the first id that is decoded"),
+            Self::OutOfMemory => OutOfMemory.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+impl From<OutOfMemory> for DecodeError {
+    fn from(_: OutOfMemory) -> Self {
+        Self::OutOfMemory
+    }
+}
+
+/// There was not enough memory for a buffer. Inside the crate, this is the payload of an unwinding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutOfMemory;
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("out of memory: there is not enough for this text")
+    }
+}
+
+impl std::error::Error for OutOfMemory {}

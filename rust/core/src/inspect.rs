@@ -1,4 +1,9 @@
-//! Inspects vocabularies and texts: searches over all tokens or all words of a text.
+//! Questions about a vocabulary or a text that take a pass over all of it.
 
-pub(crate) mod check;
-pub(crate) mod words;
+mod check;
+#[cfg(feature = "segmentation")]
+mod words;
+
+pub use check::{unreachable_tokens, unused_merges};
+#[cfg(feature = "segmentation")]
+pub use words::count_words;

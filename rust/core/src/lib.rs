@@ -1,38 +1,61 @@
 //! Text to tokens and back, exactly as llama.cpp does.
 //!
-//! A text is first split at its `special` tokens. Each fragment then goes through its vocabulary's `normalizer` or
-//! `pretokenizer` and one of the algorithms in `model`. `decode` turns ids back into text, and `tokenizer` puts all
-//! of this together. Everything derived from a vocabulary is built once, immutable and shared; working memory lives
-//! in a [`Scratch`] that calls reuse.
-//!
 //! # Examples
 //! ```
-//! use ggtok_core::{Definition, EncodeOptions, StringIndex, Tokenizer};
+//! # fn main() -> Result<(), ggtok_core::Error> {
+//! # // Only the repository has the file.
+//! # if std::env::set_current_dir("../../python/ggtok/vocabularies").is_err() {
+//! #     return Ok(());
+//! # }
+//! use ggtok_core::{EncodeOptions, Tokenizer};
 //!
-//! let (data, index) = StringIndex::concatenate(&["<unk>", "<s>", "</s>", "▁", "a", "▁a"])?;
-//! let scores = [0.0, 0.0, 0.0, -1.0, -2.0, -0.5];
-//! let types = [2, 3, 3, 1, 1, 1];
-//! let tokenizer = Tokenizer::new(&Definition {
-//!     model: "llama",
-//!     tokens: Some(index.view(&data)),
-//!     scores: Some(&scores),
-//!     token_types: Some(&types),
-//!     ..Definition::default()
-//! })?;
-//! assert_eq!(tokenizer.encode("a a", EncodeOptions::default())?, [1, 5, 5]);
-//! assert_eq!(tokenizer.decode(&[5, 5], Default::default())?, b"a a");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let tok = Tokenizer::from_file("bpe.gguf")?;
+//! let ids = tok.encode("What is LoRA?")?;
+//! assert_eq!(tok.count("What is LoRA?")?, ids.len());
+//! assert_eq!(tok.decode(&ids)?, "What is LoRA?");
+//!
+//! let mut encoder = tok.encoder(); // One per thread: its buffers and cache stay warm.
+//! for line in "Two lines,\nfor example".lines() {
+//!     println!("{:?}", encoder.encode(line)?);
+//! }
+//!
+//! let mut stream = encoder.stream(EncodeOptions::default())?;
+//! let mut ids = Vec::new();
+//! for part in ["What is", " LoRA?"] {
+//!     stream.push(part, &mut ids)?; // Adds the ids that later text cannot change.
+//! }
+//! stream.finish(&mut ids)?;
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! [`gguf::open`] makes a tokenizer of a file's bytes. The crate `ggtok-explain` shows every step of an algorithm, and
-//! `ggtok-train` makes vocabularies.
+//! A [`Tokenizer`] is immutable, `Send` and `Sync`. It keeps the caches of its own calls, which start small and grow.
+//! An [`Encoder`] has one to itself. Options have defaults and setters: `EncodeOptions::default().add_special(false)`.
+//! All errors convert into [`Error`], and no input makes a call panic: an allocation that fails is an error, too.
+//!
+//! Encoding first splits a text at its special tokens. Each fragment then goes through the vocabulary's normalizer or
+//! pre-tokenizer and one of the algorithms. Everything derived from a vocabulary is built once, at load.
+//!
+//! [`vocab::Definition`] makes a tokenizer without a file. The crate `ggtok-chat` renders conversations,
+//! `ggtok-explain` shows every step of an algorithm, and `ggtok-train` makes vocabularies.
+//!
+//! # Features
+//! All are on by default.
+//! - `gguf`: tokenizers from GGUF files.
+//! - `segmentation`: chunks, truncation and counting words, with the crate `unicode-segmentation`.
+//! - `threads`: batches on several threads. Without it, one thread does the work of all.
+//!
+//! The crate needs `std`: an interrupted call, or one without memory, unwinds to its caller, and `core` cannot catch
+//! that.
 
 pub mod gguf;
+pub mod inspect;
 
 mod decode;
 mod encode;
+mod encoder;
 mod error;
-mod inspect;
+mod failure;
 mod lookup;
 mod many;
 mod text;
@@ -42,41 +65,57 @@ mod vocabulary;
 mod work;
 
 pub use decode::DecodeOptions;
-pub use encode::scratch::Scratch;
 pub use encode::sink::{Count, Sink, Spans};
-pub use error::{EncodeError, TokenIndexError, VocabularyError};
-pub use inspect::check::{unreachable_tokens, unused_merges};
-pub use inspect::words::count_words;
+pub use encoder::Encoder;
+pub use error::{DecodeError, EncodeError, OutOfMemory, VocabularyError};
+pub use failure::Error;
+pub use gguf::LoadError;
 pub use lookup::trie;
-pub use many::batch::{
-    Batch, BatchText, DecodeBatchError, DecodedRows, Feed, Padded, Padding, PaddingError, Rows, Side,
-};
-pub use many::chunks::boundaries::Boundary;
-pub use many::chunks::truncate::{Ends, Truncation};
-pub use many::chunks::{BudgetError, Chunk, Segmentable, SplitOptions};
 pub use many::parts::Parts;
-pub use many::stream::decoder::{PrimeError, StreamDecodeOptions, StreamDecoder};
-pub use many::stream::encoder::StreamEncoder;
-pub use many::stream::stop::{EmptyStopString, StopStrings};
 pub use text::unicode;
 pub use token::{NULL_TOKEN, TokenId};
-pub use tokenizer::{EncodeOptions, Text, Tokenizer};
-pub use vocabulary::families::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
-pub use vocabulary::strings::{StringIndex, Strings, StringsError};
-pub use vocabulary::{
-    Attributes, Definition, FLAGS, Flag, Given, Kind, Repair, SLOTS, Settings, Slot, SpecialIds, SpecialTokens,
-    Vocabulary, escaped_name,
-};
+pub use tokenizer::{AsText, EncodeOptions, Text, Tokenizer};
 pub use work::interrupt::{Interrupted, interruptible};
-pub use work::memory::OutOfMemory;
+
+/// Many texts at once, and rows of ids.
+pub mod batch {
+    pub use crate::many::batch::{
+        Batch, BatchText, DecodeBatchError, DecodedRows, Feed, Padded, Padding, PaddingError, Rows, Side,
+    };
+}
+
+/// Texts that are cut to a budget of tokens.
+#[cfg(feature = "segmentation")]
+pub mod chunks {
+    pub use crate::many::chunks::boundaries::Boundary;
+    pub use crate::many::chunks::truncate::{Ends, Truncation};
+    pub use crate::many::chunks::{Chunk, Segmentable, SplitOptions};
+}
+
+/// Text and ids that arrive part by part.
+pub mod stream {
+    pub use crate::many::stream::decoder::{StreamDecodeOptions, StreamDecoder};
+    pub use crate::many::stream::encoder::StreamEncoder;
+    pub use crate::many::stream::stop::{EmptyStopString, StopStrings};
+}
+
+/// Vocabularies: what a file declares, what it becomes, and the names that llama.cpp knows.
+pub mod vocab {
+    pub use crate::vocabulary::families::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
+    pub use crate::vocabulary::strings::{StringIndex, Strings, StringsError};
+    pub use crate::vocabulary::{
+        Attributes, Definition, FLAGS, Flag, Given, Kind, Repair, SLOTS, Settings, Slot, SpecialIds, SpecialTokens,
+        Vocabulary, escaped_name,
+    };
+}
 
 /// The examples of the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// What `ggtok-chat`, `ggtok-train` and `ggtok-explain` need besides the public names. They depend on exactly this version of the
-/// crate, so anything in here may change in any version: do not use it.
+/// What `ggtok-chat`, `ggtok-train` and `ggtok-explain` need besides the public names. They depend on exactly this
+/// version of the crate, so anything in here may change in any version: do not use it.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::encode::model::Fragment;

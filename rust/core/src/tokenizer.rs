@@ -6,9 +6,9 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`. Deviations: (1) if a token must be added and
 //! the vocabulary has none, llama.cpp aborts; here it is [`EncodeError::MissingSpecial`].
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::decode::{DecodeOptions, PieceOrder, TokenPieces, detokenize};
 use crate::encode::model::Fragment;
@@ -16,13 +16,14 @@ use crate::encode::model::any::{AnyModel, AnyScratch};
 use crate::encode::model::lengths::Lengths;
 use crate::encode::scratch::Scratch;
 use crate::encode::scratch::pool::ScratchPool;
-use crate::encode::sink::{Count, Sink, Spans};
+use crate::encode::sink::Sink;
 use crate::encode::special::{Item, Specials};
-use crate::error::{EncodeError, TokenIndexError, VocabularyError};
+use crate::error::{DecodeError, EncodeError, VocabularyError};
 use crate::text::unicode::utf8::is_boundary;
 use crate::token::TokenId;
 use crate::vocabulary::{Definition, Kind, Vocabulary, newline};
 use crate::work::interrupt::{self, once};
+use crate::work::memory;
 
 /// The longest text of one call, in bytes: llama.cpp's lengths are 32-bit integers.
 pub(crate) const MAX_TEXT: usize = i32::MAX as usize;
@@ -33,7 +34,16 @@ const LONG_TEXT: usize = 1 << 24;
 const ITEMS_AT_ONCE: usize = 64;
 
 /// How a text is encoded. The default adds special tokens and parses none, which is safe for text from users.
+///
+/// # Examples
+/// ```
+/// use ggtok_core::EncodeOptions;
+///
+/// let options = EncodeOptions::default().add_special(false).parse_special(true);
+/// assert!(!options.add_special && options.parse_special && !options.continues);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EncodeOptions {
     /// Add BOS, EOS and SEP as the vocabulary says.
     pub add_special: bool,
@@ -47,7 +57,29 @@ pub struct EncodeOptions {
 
 impl Default for EncodeOptions {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl EncodeOptions {
+    /// The default.
+    pub const fn new() -> Self {
         Self { add_special: true, parse_special: false, continues: false }
+    }
+
+    /// Sets [`EncodeOptions::add_special`].
+    pub const fn add_special(self, add_special: bool) -> Self {
+        Self { add_special, ..self }
+    }
+
+    /// Sets [`EncodeOptions::parse_special`].
+    pub const fn parse_special(self, parse_special: bool) -> Self {
+        Self { parse_special, ..self }
+    }
+
+    /// Sets [`EncodeOptions::continues`].
+    pub const fn continues(self, continues: bool) -> Self {
+        Self { continues, ..self }
     }
 }
 
@@ -70,23 +102,51 @@ impl<'a> Text<'a> {
     }
 }
 
-impl<'a> From<&'a str> for Text<'a> {
-    fn from(text: &'a str) -> Self {
-        Self::Str(text)
+/// What can be encoded: strings, bytes, and references to them.
+pub trait AsText {
+    /// The text.
+    fn as_text(&self) -> Text<'_>;
+}
+
+macro_rules! as_text {
+    ($($kind:ty => $variant:ident),+) => {
+        $(impl AsText for $kind {
+            fn as_text(&self) -> Text<'_> {
+                Text::$variant(self)
+            }
+        })+
+    };
+}
+
+as_text!(str => Str, String => Str, [u8] => Bytes, Vec<u8> => Bytes);
+
+impl<const N: usize> AsText for [u8; N] {
+    fn as_text(&self) -> Text<'_> {
+        Text::Bytes(self)
     }
 }
 
-impl<'a> From<&'a [u8]> for Text<'a> {
-    fn from(text: &'a [u8]) -> Self {
-        Self::Bytes(text)
+impl<B: AsText + ToOwned + ?Sized> AsText for Cow<'_, B> {
+    fn as_text(&self) -> Text<'_> {
+        self.as_ref().as_text()
+    }
+}
+
+impl AsText for Text<'_> {
+    fn as_text(&self) -> Text<'_> {
+        *self
+    }
+}
+
+impl<B: AsText + ?Sized> AsText for &B {
+    fn as_text(&self) -> Text<'_> {
+        (**self).as_text()
     }
 }
 
 /// A vocabulary with its algorithm. Immutable, except that it keeps the caches of its calls: threads share it.
 #[derive(Debug)]
 pub struct Tokenizer {
-    /// Its number among all tokenizers of the process.
-    number: u64,
     vocabulary: Vocabulary,
     model: AnyModel,
     /// The special tokens searched for without and with `parse_special`.
@@ -109,7 +169,6 @@ impl Tokenizer {
     /// # Errors
     /// [`VocabularyError`]: the vocabulary is unknown, incomplete or damaged.
     pub fn new(definition: &Definition<'_>) -> Result<Self, VocabularyError> {
-        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
         let mut vocabulary = Vocabulary::declare(definition)?;
         interrupt::check();
         let mut model = AnyModel::new(&vocabulary, definition)?;
@@ -117,7 +176,7 @@ impl Tokenizer {
         // llama.cpp tokenizes a newline before it repairs the vocabulary, so with the defaults of the model.
         let mut encoded: Vec<TokenId> = Vec::new();
         let fragment = Fragment { text: b"\n", start: 0, after_special: true, continues: false, is_utf8: true };
-        model.encode(&vocabulary, fragment, &mut model.scratch(), &mut encoded);
+        model.encode(&vocabulary, fragment, &mut AnyScratch::new(0), &mut encoded);
         vocabulary.set_newline(newline(&vocabulary, encoded.first().copied())?);
         vocabulary.repair(definition)?;
         model.apply_repairs(&vocabulary);
@@ -127,14 +186,8 @@ impl Tokenizer {
             let made = TokenPieces::new(&vocabulary)?;
             pieces.get_or_init(|| made);
         }
-        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         let (lengths, piece_order, scratch) = (OnceLock::new(), OnceLock::new(), ScratchPool::default());
-        Ok(Self { number, vocabulary, model, specials, pieces, lengths, piece_order, scratch })
-    }
-
-    /// A number that no other tokenizer of this process has.
-    pub fn number(&self) -> u64 {
-        self.number
+        Ok(Self { vocabulary, model, specials, pieces, lengths, piece_order, scratch })
     }
 
     /// The vocabulary.
@@ -148,55 +201,7 @@ impl Tokenizer {
         once(&self.pieces, || TokenPieces::new(&self.vocabulary).unwrap_or_default())
     }
 
-    /// The tokens of a text.
-    ///
-    /// # Errors
-    /// [`EncodeError`]: the file has no vocabulary, a token that must be added is missing, or the text is too long.
-    pub fn encode<'a>(&self, text: impl Into<Text<'a>>, options: EncodeOptions) -> Result<Vec<TokenId>, EncodeError> {
-        let mut ids = Vec::new();
-        self.encode_into(text.into(), options, &mut Scratch::default(), &mut ids)?;
-        Ok(ids)
-    }
-
-    /// How many tokens a text has.
-    ///
-    /// # Errors
-    /// As [`Tokenizer::encode`].
-    pub fn count<'a>(&self, text: impl Into<Text<'a>>, options: EncodeOptions) -> Result<usize, EncodeError> {
-        let mut count = Count::default();
-        self.encode_into(text.into(), options, &mut Scratch::default(), &mut count)?;
-        Ok(count.0)
-    }
-
-    /// The tokens of a text with their byte ranges. Added tokens have empty ranges.
-    ///
-    /// # Errors
-    /// As [`Tokenizer::encode`].
-    pub fn encode_with_spans<'a>(
-        &self,
-        text: impl Into<Text<'a>>,
-        options: EncodeOptions,
-    ) -> Result<Spans, EncodeError> {
-        let mut spans = Spans::default();
-        self.encode_into(text.into(), options, &mut Scratch::default(), &mut spans)?;
-        Ok(spans)
-    }
-
-    /// Appends the tokens of a text to a sink. Reuses the scratch space of earlier calls.
-    ///
-    /// # Errors
-    /// As [`Tokenizer::encode`]. The sink may then hold some tokens of the text.
-    pub fn encode_into<S: Sink>(
-        &self,
-        text: Text<'_>,
-        options: EncodeOptions,
-        scratch: &mut Scratch,
-        sink: &mut S,
-    ) -> Result<(), EncodeError> {
-        self.encode_within(text, None, options, scratch, sink)
-    }
-
-    /// As [`Tokenizer::encode_into`], but if `allowed` is given, parses control tokens only inside those ranges.
+    /// Pushes the tokens of a text. If `allowed` is given, control tokens are read only inside those ranges.
     pub(crate) fn encode_within<S: Sink>(
         &self,
         text: Text<'_>,
@@ -213,7 +218,7 @@ impl Tokenizer {
         if let Some(id) = added.0.filter(|_| !options.continues) {
             sink.push(id, 0..0);
         }
-        let (special, ids, model_scratch) = scratch.of(self.number, &self.model);
+        let Scratch { special, ids, model: model_scratch } = scratch;
         let specials = self.specials(options.parse_special);
         let (mut after_special, mut continues) = (true, options.continues);
         for (index, item) in specials.partition(text, allowed, special).iter().enumerate() {
@@ -305,19 +310,37 @@ impl Tokenizer {
         }
     }
 
+    /// The text of tokens.
+    ///
+    /// # Errors
+    /// [`DecodeError`]: the vocabulary does not have one of the ids, the text is not UTF-8
+    /// ([`Tokenizer::decode_bytes`] returns it all the same), or there is not enough memory.
+    pub fn decode(&self, ids: &[TokenId]) -> Result<String, DecodeError> {
+        String::from_utf8(self.decode_bytes(ids)?)
+            .map_err(|error| DecodeError::NotUtf8 { at: error.utf8_error().valid_up_to() })
+    }
+
     /// The text of tokens, as bytes.
     ///
     /// # Errors
-    /// [`TokenIndexError`] for an id that the vocabulary does not have.
-    pub fn decode(&self, ids: &[TokenId], options: DecodeOptions) -> Result<Vec<u8>, TokenIndexError> {
-        detokenize(&self.vocabulary, self.pieces(), ids, options)
+    /// As [`Tokenizer::decode`].
+    pub fn decode_bytes(&self, ids: &[TokenId]) -> Result<Vec<u8>, DecodeError> {
+        self.decode_with(ids, DecodeOptions::default())
+    }
+
+    /// The text of tokens, as bytes.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::decode`].
+    pub fn decode_with(&self, ids: &[TokenId], options: DecodeOptions) -> Result<Vec<u8>, DecodeError> {
+        memory::catch(|| detokenize(&self.vocabulary, self.pieces(), ids, options))?
     }
 
     /// The bytes of one token: empty for control and unknown tokens unless `special` is set.
     ///
     /// # Errors
-    /// [`TokenIndexError`] for an id that the vocabulary does not have.
-    pub fn piece(&self, id: TokenId, special: bool) -> Result<&[u8], TokenIndexError> {
+    /// [`DecodeError::UnknownId`] for an id that the vocabulary does not have.
+    pub fn piece(&self, id: TokenId, special: bool) -> Result<&[u8], DecodeError> {
         self.pieces().piece(id, special)
     }
 
@@ -341,21 +364,19 @@ impl Tokenizer {
     /// Checks that the vocabulary has a token with this id.
     ///
     /// # Errors
-    /// [`TokenIndexError`] if it has none.
-    pub fn check_id(&self, id: TokenId) -> Result<(), TokenIndexError> {
+    /// [`DecodeError::UnknownId`] if it has none.
+    pub fn check_id(&self, id: TokenId) -> Result<(), DecodeError> {
         let size = self.vocabulary.len();
         if usize::try_from(id).is_ok_and(|id| id < size) {
             Ok(())
         } else {
-            Err(TokenIndexError { id: id.into(), size })
+            Err(DecodeError::UnknownId { id: id.into(), size })
         }
     }
 
-    /// Calls `work` with one of the tokenizer's scratch spaces, whose caches are warm from earlier calls. No other call
-    /// uses it meanwhile; unwinding drops it.
-    #[inline]
-    pub fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
-        self.scratch.with(work)
+    /// The scratch spaces of its calls.
+    pub(crate) fn pool(&self) -> &ScratchPool {
+        &self.scratch
     }
 
     /// Sets how much memory the caches of all threads together may take, in bytes. They share it evenly, and those that
@@ -405,10 +426,10 @@ mod tests {
     fn a_token_that_cannot_be_added_is_an_error() -> Result<(), VocabularyError> {
         let special = SpecialIds { unk: Some(0), ..SpecialIds::default() };
         let tokenizer = tokenizer("bert", &["[UNK]", "a"], Definition { special, ..Definition::default() })?;
-        let missing = tokenizer.encode("a", EncodeOptions::default());
+        let missing = tokenizer.encode("a");
         assert!(matches!(missing, Err(EncodeError::MissingSpecial { .. })), "{missing:?}");
         let plain = EncodeOptions { add_special: false, ..EncodeOptions::default() };
-        assert!(tokenizer.encode("a", plain).is_ok());
+        assert!(tokenizer.encode_with("a", plain).is_ok());
         Ok(())
     }
 
@@ -418,7 +439,7 @@ mod tests {
         let tokenizer = tokenizer("llama", &["<unk>", "<s>", "</s>", "a"], definition)?;
         let (text, options) =
             ("<s>".repeat(1000), EncodeOptions { add_special: false, parse_special: true, ..EncodeOptions::default() });
-        let encode = || tokenizer.count(&*text, options);
+        let encode = || tokenizer.encoder().count_with(&text, options);
         let asked = Rc::new(Cell::new(0));
         let stop_at = |last| {
             let asked = Rc::clone(&asked);

@@ -1,12 +1,12 @@
 //! Checks that different calls agree on the embedded vocabularies: one text or many, ids, spans or a count, with cold
 //! and warm caches.
 
-use std::sync::LazyLock;
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
 
-use ggtok_core::{
-    Count, DecodeBatchError, DecodeOptions, EncodeOptions, Ends, Rows, Scratch, Segmentable, Sink, Spans, Text,
-    Tokenizer, Truncation,
-};
+use ggtok_core::batch::{DecodeBatchError, Rows};
+use ggtok_core::chunks::{Ends, Segmentable, Truncation};
+use ggtok_core::{AsText, DecodeError, DecodeOptions, EncodeOptions, Encoder, Sink, Spans, Tokenizer};
 use proptest::prelude::*;
 
 #[allow(dead_code)]
@@ -14,18 +14,13 @@ mod common;
 
 use common::{EMBEDDED, embedded};
 
-const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false, continues: false };
+const PLAIN: EncodeOptions = EncodeOptions::new().add_special(false);
 
 static TOKENIZERS: LazyLock<Vec<Tokenizer>> = LazyLock::new(|| EMBEDDED.iter().map(|name| embedded(name)).collect());
 
-fn with_scratch<S: Sink + Default>(
-    tokenizer: &Tokenizer,
-    text: Text<'_>,
-    options: EncodeOptions,
-    scratch: &mut Scratch,
-) -> S {
+fn encode<S: Sink + Default>(encoder: &mut Encoder<&Tokenizer>, text: impl AsText, options: EncodeOptions) -> S {
     let mut sink = S::default();
-    tokenizer.encode_into(text, options, scratch, &mut sink).expect("a vocabulary that needs nothing");
+    encoder.encode_into(text, options, &mut sink).expect("a vocabulary that needs nothing");
     sink
 }
 
@@ -44,18 +39,18 @@ fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(stretch, 0..30).prop_map(|stretches| stretches.concat())
 }
 
-fn check_one(tokenizer: &Tokenizer, bytes: &[u8], options: EncodeOptions, warm: &mut Scratch) {
-    let text = Text::Bytes(bytes);
-    let ids = tokenizer.encode(bytes, options).expect("a vocabulary that needs nothing");
+fn check_one(warm: &mut Encoder<&Tokenizer>, bytes: &[u8], options: EncodeOptions) {
+    let tokenizer = *warm.tokenizer();
+    let ids = tokenizer.encoder().encode_with(bytes, options).expect("a vocabulary that needs nothing");
     for _ in 0..2 {
-        assert_eq!(with_scratch::<Vec<i32>>(tokenizer, text, options, warm), ids);
-        let spans: Spans = with_scratch(tokenizer, text, options, warm);
+        assert_eq!(encode::<Vec<i32>>(warm, bytes, options), ids);
+        let spans: Spans = encode(warm, bytes, options);
         assert_eq!(spans.ids, ids);
         assert!(spans.spans.iter().all(|span| span.start <= span.end && span.end <= bytes.len()));
-        assert_eq!(with_scratch::<Count>(tokenizer, text, options, warm).0, ids.len());
+        assert_eq!(warm.count_with(bytes, options), Ok(ids.len()));
     }
     if let Ok(text) = std::str::from_utf8(bytes) {
-        assert_eq!(tokenizer.encode(text, options).as_ref(), Ok(&ids));
+        assert_eq!(warm.encode_with(text, options).as_ref(), Ok(&ids));
     }
     assert!(ids.iter().all(|&id| tokenizer.check_id(id).is_ok()));
 }
@@ -68,11 +63,11 @@ proptest! {
         add_special: bool,
         parse_special: bool,
     ) {
-        let options = EncodeOptions { add_special, parse_special, continues: false };
+        let options = EncodeOptions::new().add_special(add_special).parse_special(parse_special);
         for tokenizer in TOKENIZERS.iter() {
-            let mut warm = Scratch::default();
+            let mut warm = tokenizer.encoder();
             for text in &texts {
-                check_one(tokenizer, text, options, &mut warm);
+                check_one(&mut warm, text, options);
             }
         }
     }
@@ -87,18 +82,17 @@ fn many_texts_are_as_one_by_one() {
     for (name, tokenizer) in EMBEDDED.iter().zip(TOKENIZERS.iter()) {
         for options in [PLAIN, EncodeOptions::default()] {
             let single: Vec<Vec<i32>> =
-                texts.iter().map(|&text| tokenizer.encode(text, options).expect("ids")).collect();
-            let handed: Vec<Text<'_>> = texts.iter().map(|&text| text.into()).collect();
+                texts.iter().map(|&text| tokenizer.encode_with(text, options).expect("ids")).collect();
             for threads in [0, 1, 2, 3, 16] {
-                let batch = tokenizer.encode_batch(&handed, options, threads).expect("ids");
+                let batch = tokenizer.encode_batch(&texts, options, threads).expect("ids");
                 assert_eq!(batch.ids, single.concat(), "{name}, {threads} threads");
                 assert_eq!(batch.offsets.len(), texts.len() + 1);
                 let lens: Vec<usize> = batch.offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).collect();
                 assert_eq!(lens, single.iter().map(Vec::len).collect::<Vec<_>>());
-                assert_eq!(tokenizer.count_batch(&handed, options, threads).expect("counts"), lens);
+                assert_eq!(tokenizer.count_batch(&texts, options, threads).expect("counts"), lens);
             }
         }
-        let nothing = tokenizer.encode_batch(&[], PLAIN, 4).expect("nothing");
+        let nothing = tokenizer.encode_batch(&[""; 0], PLAIN, 4).expect("nothing");
         assert_eq!((nothing.ids.len(), &nothing.offsets[..]), (0, &[0][..]));
     }
 }
@@ -123,8 +117,7 @@ fn decoded_rows_are_taken_in_order_until_one_fails() {
         });
         (result, texts)
     };
-    let expected: Vec<Vec<u8>> =
-        ids.iter().map(|&id| tokenizer.decode(&[id], DecodeOptions::default()).expect("a token").to_vec()).collect();
+    let expected: Vec<Vec<u8>> = ids.iter().map(|&id| tokenizer.decode_bytes(&[id]).expect("a token")).collect();
     for threads in [1, 2, 4] {
         assert_eq!(decode(&ids, threads, usize::MAX), (Ok(()), expected.clone()));
         assert_eq!(decode(&ids, threads, 9000).0, Err(DecodeBatchError::NotTaken("enough")));
@@ -138,15 +131,39 @@ fn decoded_rows_are_taken_in_order_until_one_fails() {
 }
 
 #[test]
-fn a_scratch_space_of_another_vocabulary_is_replaced() {
-    let mut scratch = Scratch::default();
-    for _ in 0..2 {
-        for tokenizer in TOKENIZERS.iter() {
-            let text = "What is LoRA?";
-            let ids: Vec<i32> = with_scratch(tokenizer, text.into(), PLAIN, &mut scratch);
-            assert_eq!(tokenizer.encode(text, PLAIN).as_ref(), Ok(&ids));
-        }
+fn any_text_can_be_encoded_and_decoded_where_possible() {
+    let tokenizer = &TOKENIZERS[1];
+    let (string, text) = ("é ü".to_owned(), "é ü");
+    let ids = tokenizer.encode(text).expect("ids");
+    let all = [
+        tokenizer.encode(&string),
+        tokenizer.encode(string.clone()),
+        tokenizer.encode(Cow::Borrowed(text)),
+        tokenizer.encode(&Cow::<str>::Owned(string)),
+        tokenizer.encode(text.as_bytes()),
+        tokenizer.encode(text.as_bytes().to_vec()),
+        tokenizer.encode(b"\xC3\xA9 \xC3\xBC"),
+    ];
+    assert!(all.iter().all(|found| found.as_ref() == Ok(&ids)));
+    assert_eq!(tokenizer.decode(&ids).as_deref(), Ok(text));
+
+    let half = [&b"a"[..], b"\xC3"].map(|piece| tokenizer.id_of_piece(piece).expect("a byte is a token"));
+    assert_eq!(tokenizer.decode(&half), Err(DecodeError::NotUtf8 { at: 1 }));
+    assert_eq!(tokenizer.decode_bytes(&half).as_deref(), Ok(&b"a\xC3"[..]));
+    let size = tokenizer.vocabulary().len();
+    for id in [-1, size as i32, i32::MAX] {
+        assert_eq!(tokenizer.decode(&[ids[0], id]), Err(DecodeError::UnknownId { id: id.into(), size }));
     }
+}
+
+#[test]
+fn an_encoder_keeps_a_shared_tokenizer_and_moves_between_threads() {
+    let tokenizer = Arc::new(embedded("bpe"));
+    let expected = tokenizer.encode("What is LoRA?").expect("ids");
+    let mut encoder = Encoder::new(Arc::clone(&tokenizer));
+    drop(tokenizer);
+    let ids = std::thread::spawn(move || (encoder.encode("What is LoRA?"), encoder.count("What is LoRA?")));
+    assert_eq!(ids.join().expect("no panic"), (Ok(expected.clone()), Ok(expected.len())));
 }
 
 #[test]
@@ -172,14 +189,14 @@ proptest! {
     ) {
         let (text, more) = (String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&more));
         let text = [text.repeat(1 + 20_000 / (1 + text.len())), more.repeat(1 + 20_000 / (1 + more.len()))].concat();
-        let (text, mut scratch) = (Segmentable::new(&text), Scratch::default());
-        let options = EncodeOptions { parse_special, ..EncodeOptions::default() };
+        let text = Segmentable::new(&text);
+        let options = EncodeOptions::new().parse_special(parse_special);
         for tokenizer in &*TOKENIZERS {
             for side in [Truncation::Right, Truncation::Left, Truncation::Middle] {
                 let whole = Ends { head: text, tail: text, is_whole: true };
-                let expected = tokenizer.truncate_ends(&whole, max_tokens, side, options, &mut scratch);
+                let expected = tokenizer.encoder().truncate_ends(&whole, max_tokens, side, options);
                 let expected = expected.expect("a large budget").expect("a whole text");
-                let found = tokenizer.truncate(&text, max_tokens, side, options, &mut scratch).expect("a large budget");
+                let found = tokenizer.encoder().truncate(&text, max_tokens, side, options).expect("a large budget");
                 prop_assert_eq!((found.start, found.end), expected);
             }
         }

@@ -3,8 +3,9 @@
 use std::fmt::Debug;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-use ggtok_core::gguf::{self, Array, GgufError, Layout, Metadata, OpenError, Override, Problem, Type, Value};
-use ggtok_core::{DecodeOptions, EncodeOptions, Kind, VocabularyError};
+use ggtok_core::gguf::{Array, GgufError, Layout, LoadError, Metadata, Override, Problem, Type, Value};
+use ggtok_core::vocab::Kind;
+use ggtok_core::{Tokenizer, VocabularyError};
 use proptest::prelude::*;
 
 #[allow(dead_code)]
@@ -122,7 +123,7 @@ fn both_byte_orders_give_the_same_tokenizer_and_values() -> Result<(), Box<dyn s
         assert_eq!((nested.kind(), nested.len(), nested.strings().is_none()), (Type::Array, 2, true));
 
         let tokenizer = metadata.tokenizer()?;
-        assert_eq!(tokenizer.encode("a a", EncodeOptions::default())?, [2, 5, 5, 2]);
+        assert_eq!(tokenizer.encode("a a")?, [2, 5, 5, 2]);
         assert_eq!((tokenizer.vocabulary().kind(), tokenizer.vocabulary().score(5)), (Kind::Spm, -0.5));
     }
     Ok(())
@@ -135,7 +136,7 @@ fn public_types_are_send_sync_and_unwind_safe() {
     assert::<GgufError>();
     assert::<Layout>();
     assert::<Metadata<&[u8]>>();
-    assert::<OpenError>();
+    assert::<LoadError>();
     assert::<Override>();
     assert::<Problem>();
     assert::<Type>();
@@ -156,16 +157,16 @@ fn values_can_be_replaced() -> Result<(), Box<dyn std::error::Error>> {
     let mut metadata = Metadata::read(&file)?;
     metadata.set("tokenizer.ggml.bos_token_id", Override::Int(1));
     metadata.set("tokenizer.ggml.add_eos_token", Override::Bool(false));
-    assert_eq!(metadata.tokenizer()?.encode("a", EncodeOptions::default())?, [1, 5]);
+    assert_eq!(metadata.tokenizer()?.encode("a")?, [1, 5]);
     // As in llama.cpp, one of another type is ignored, and the file has 2.
     metadata.set("tokenizer.ggml.bos_token_id", Override::Float(1.0));
-    assert_eq!(metadata.tokenizer()?.encode("a", EncodeOptions::default())?, [2, 5]);
+    assert_eq!(metadata.tokenizer()?.encode("a")?, [2, 5]);
     metadata.set("tokenizer.ggml.bos_token_id", Override::Int((1 << 32) + 1));
-    assert_eq!(metadata.tokenizer()?.encode("a", EncodeOptions::default())?, [1, 5]);
+    assert_eq!(metadata.tokenizer()?.encode("a")?, [1, 5]);
     metadata.set("tokenizer.ggml.model", Override::String(b"llama\xff"[..].into()));
     let error = metadata.tokenizer().unwrap_err();
     assert!(
-        matches!(&error, OpenError::Vocabulary(VocabularyError::UnknownModel { name, .. }) if name == r"llama\xff")
+        matches!(&error, LoadError::Vocabulary(VocabularyError::UnknownModel { name, .. }) if name == r"llama\xff")
     );
     metadata.set("tokenizer.ggml.model", Override::String(b"none"[..].into()));
     assert_eq!(metadata.tokenizer()?.vocabulary().kind(), Kind::None);
@@ -174,12 +175,12 @@ fn values_can_be_replaced() -> Result<(), Box<dyn std::error::Error>> {
 
 #[test]
 fn a_file_without_a_tokenizer_says_so() {
-    let error = gguf::open(&LITTLE.file(3, &[])).unwrap_err();
+    let error = Tokenizer::from_bytes(&LITTLE.file(3, &[])).unwrap_err();
     let expected = "the file names no tokenizer (key \"tokenizer.ggml.model\"): expected a key of this name";
     assert_eq!(error.to_string(), expected);
     let tokens = LITTLE.pair("tokenizer.ggml.tokens", ARRAY, LITTLE.array(INT32, 0, []));
     let file = LITTLE.file(3, &[LITTLE.pair("tokenizer.ggml.model", STRING, LITTLE.string(b"llama")), tokens]);
-    let error = gguf::open(&file).unwrap_err();
+    let error = Tokenizer::from_bytes(&file).unwrap_err();
     let expected = "the value has a wrong type (key \"tokenizer.ggml.tokens\", byte 102): expected array of string, \
                     found array of int32";
     assert_eq!(error.to_string(), expected);
@@ -264,11 +265,11 @@ fn a_file_cut_anywhere_says_where() {
 }
 
 /// Opens a file, and uses what can be opened: nothing may panic.
-fn open_and_use(file: &[u8]) -> Result<(), OpenError> {
-    let tokenizer = gguf::open(file)?;
-    let mut ids = tokenizer.encode("What is LoRA? a a\n\u{FFFD}", EncodeOptions::default()).unwrap_or_default();
+fn open_and_use(file: &[u8]) -> Result<(), LoadError> {
+    let tokenizer = Tokenizer::from_bytes(file)?;
+    let mut ids = tokenizer.encode("What is LoRA? a a\n\u{FFFD}").unwrap_or_default();
     ids.retain(|&id| tokenizer.check_id(id).is_ok());
-    assert!(tokenizer.decode(&ids, DecodeOptions::default()).is_ok());
+    assert!(tokenizer.decode_bytes(&ids).is_ok());
     Ok(())
 }
 
@@ -304,4 +305,40 @@ proptest! {
         file[at] = byte;
         let _ = open_and_use(&file);
     }
+}
+
+#[test]
+fn the_error_of_a_file_names_it() {
+    let folder = std::env::temp_dir().join(format!("ggtok-core-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let bytes = common::embedded_bytes("bpe");
+    let contents: [(&str, &[u8], &str); 3] = [
+        ("cut", &bytes[..1000], "ends inside"),
+        ("other", b"PK\x03\x04", "not a GGUF file"),
+        ("empty", b"", "ends inside"),
+    ];
+    for (name, content, problem) in contents {
+        let path = folder.join(name);
+        std::fs::write(&path, content).expect("a file");
+        let error = Tokenizer::from_file(&path).expect_err(name);
+        assert!(
+            matches!(&error, LoadError::File(named, inner) if *named == path && matches!(**inner, LoadError::Gguf(_)))
+        );
+        let message = error.to_string();
+        assert!(message.starts_with(&*path.to_string_lossy()) && message.contains(problem), "{message}");
+    }
+    let path = folder.join("bare");
+    std::fs::write(&path, LITTLE.file(3, &[])).expect("a file");
+    let error = Tokenizer::from_file(&path).expect_err("no tokenizer").to_string();
+    assert!(error.contains("bare") && error.contains("names no tokenizer"), "{error}");
+    for missing in [folder.join("missing"), folder.clone()] {
+        let error = Tokenizer::from_file(&missing).expect_err("no file");
+        assert!(
+            matches!(&error, LoadError::File(named, inner) if *named == missing && matches!(**inner, LoadError::Read(..)))
+        );
+    }
+    let whole = folder.join("whole");
+    std::fs::write(&whole, &bytes).expect("a file");
+    assert!(Tokenizer::from_file(whole).is_ok());
+    std::fs::remove_dir_all(folder).expect("a folder");
 }

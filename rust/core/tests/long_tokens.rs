@@ -1,11 +1,11 @@
 //! Vocabularies that are made against their texts: a long token starts at every place of a text and is never completed.
 //! Every kind takes linear time, with tokens that are searched before all others and with normal ones.
 
-use ggtok_core::{
-    Count, Definition, EncodeOptions, Scratch, SpecialIds, StreamEncoder, StringIndex, Text, TokenId, Tokenizer,
-};
+use ggtok_core::stream::StreamEncoder;
+use ggtok_core::vocab::{Definition, SpecialIds, StringIndex};
+use ggtok_core::{EncodeOptions, TokenId, Tokenizer};
 
-const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: true, continues: false };
+const PLAIN: EncodeOptions = EncodeOptions::new().add_special(false).parse_special(true);
 const NORMAL: i32 = 1;
 const USER_DEFINED: i32 = 4;
 const BYTE: i32 = 6;
@@ -66,10 +66,10 @@ fn a_long_token_that_is_never_completed_costs_nothing() {
             let run = "a".repeat(LEN);
             let cases = [(run.clone(), LEN, false), (format!("{run}b"), LEN - LEN / 4 + 1, true)];
             for (text, num_tokens, has_long) in cases {
-                let ids = tokenizer.encode(&*text, PLAIN).expect("ids");
+                let mut encoder = tokenizer.encoder();
+                let ids = encoder.encode_with(&text, PLAIN).expect("ids");
                 assert_eq!(streamed(&tokenizer, &text, 10_000), ids, "{model} {kind}");
-                let mut spans = ggtok_core::Spans::default();
-                tokenizer.encode_into(Text::Str(&text), PLAIN, &mut Scratch::default(), &mut spans).expect("ids");
+                let spans = encoder.encode_with_spans(&text, PLAIN).expect("ids");
                 assert_eq!(spans.ids, ids, "{model} {kind}");
                 // A normal token of SPM and BPE must be merged, greedy kinds take `a` before they get there, and the
                 // word of WordPiece starts with another token.
@@ -78,9 +78,7 @@ fn a_long_token_that_is_never_completed_costs_nothing() {
                     assert_eq!((ids.len(), ids[ids.len() - 1] == long), (num_tokens, has_long), "{model} {kind}");
                     assert!(ids[..ids.len() - 1].iter().skip(1).all(|&id| id == a), "{model} {kind}");
                 }
-                let mut count = Count::default();
-                tokenizer.encode_into(Text::Str(&text), PLAIN, &mut Scratch::default(), &mut count).expect("ids");
-                assert_eq!(count.0, ids.len());
+                assert_eq!(encoder.count_with(&text, PLAIN), Ok(ids.len()));
             }
         }
     }

@@ -3,10 +3,14 @@
 use std::fmt::Debug;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
+use ggtok_core::batch::Batch;
+use ggtok_core::vocab::{
+    Attributes, Definition, Family, Kind, PreTokenizer, Settings, SpecialIds, SpecialTokens, StringIndex, Strings,
+    StringsError, Vocabulary,
+};
 use ggtok_core::{
-    Attributes, Batch, Count, DecodeOptions, Definition, EncodeError, EncodeOptions, Family, Kind, Parts, PreTokenizer,
-    Scratch, Settings, Spans, SpecialIds, SpecialTokens, StringIndex, Strings, StringsError, Text, TokenIndexError,
-    Tokenizer, Vocabulary, VocabularyError, trie, unicode,
+    Count, DecodeError, DecodeOptions, EncodeError, EncodeOptions, Encoder, Error, Parts, Spans, Text, Tokenizer,
+    VocabularyError, trie, unicode,
 };
 
 const fn assert<T: Send + Sync + UnwindSafe + RefUnwindSafe + Unpin + Debug>() {}
@@ -20,11 +24,13 @@ fn public_types_are_send_sync_and_unwind_safe() {
     assert::<Definition<'_>>();
     assert::<EncodeError>();
     assert::<EncodeOptions>();
+    assert::<Error>();
     assert::<Family>();
     assert::<Kind>();
     assert::<Parts>();
     assert::<PreTokenizer>();
-    assert::<Scratch>();
+    assert::<Encoder<&Tokenizer>>();
+    assert::<Encoder<std::sync::Arc<Tokenizer>>>();
     assert::<Settings>();
     assert::<Spans>();
     assert::<SpecialIds>();
@@ -33,7 +39,7 @@ fn public_types_are_send_sync_and_unwind_safe() {
     assert::<Strings<'_>>();
     assert::<StringsError>();
     assert::<Text<'_>>();
-    assert::<TokenIndexError>();
+    assert::<DecodeError>();
     assert::<Tokenizer>();
     assert::<Vocabulary>();
     assert::<VocabularyError>();
@@ -44,8 +50,9 @@ fn public_types_are_send_sync_and_unwind_safe() {
 #[test]
 fn errors_are_errors() {
     const fn assert<T: std::error::Error + Send + Sync + 'static>() {}
+    assert::<DecodeError>();
     assert::<EncodeError>();
+    assert::<Error>();
     assert::<StringsError>();
-    assert::<TokenIndexError>();
     assert::<VocabularyError>();
 }

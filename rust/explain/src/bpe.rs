@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use ggtok_core::internals::spelling::{ESCAPED_SPACE, byte_level, byte_text};
 use ggtok_core::internals::{Rewritten, c_string};
 use ggtok_core::unicode::{self, utf8};
-use ggtok_core::{Strings, Vocabulary};
+use ggtok_core::vocab::{Strings, Vocabulary};
 
 use super::limit::Limit;
 use super::merging::{Merge, characters, left_over, merge};
@@ -50,7 +50,7 @@ impl BpeTracer {
     /// applies.
     pub(super) fn new(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) -> Option<Self> {
         let pre = vocabulary.pre()?;
-        let family = pre.patterns();
+        let family = pre.family;
         let mut ranks = HashMap::new();
         for (rule, rank) in merges.iter().flat_map(Strings::iter).zip(0..) {
             let rule = c_string(rule);

@@ -3,8 +3,9 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`, the case `LLAMA_VOCAB_TYPE_TEST`.
 //! Complexity: O(length of the text).
 
+use ggtok_core::TokenId;
 use ggtok_core::internals::Fragment;
-use ggtok_core::{TokenId, Vocabulary};
+use ggtok_core::vocab::Vocabulary;
 
 use super::limit::Limit;
 use super::trace::{HashedGroup, Test};

@@ -8,8 +8,9 @@
 
 use memchr::memmem;
 
+use ggtok_core::TokenId;
 use ggtok_core::internals::{DNA_MARKER, Rewritten};
-use ggtok_core::{TokenId, Vocabulary};
+use ggtok_core::vocab::Vocabulary;
 
 use super::bpe::BpeTracer;
 use super::limit::Limit;

@@ -38,7 +38,8 @@ use trace::{CodePoint, Fragment, Steps, Token, Trace};
 
 use ggtok_core::internals::Fragment as Input;
 use ggtok_core::unicode::utf8;
-use ggtok_core::{EncodeError, EncodeOptions, Kind, Strings, Text, TokenId, Tokenizer};
+use ggtok_core::vocab::{Kind, Strings};
+use ggtok_core::{AsText, EncodeError, EncodeOptions, TokenId, Tokenizer};
 
 /// The longest text that can be explained, in bytes.
 const MAX_TEXT: usize = 1 << 20;
@@ -64,7 +65,8 @@ pub(crate) struct Traced<S> {
 ///
 /// use ggtok_explain::Explainer;
 /// use ggtok_explain::trace::Steps;
-/// use ggtok_core::{Definition, EncodeOptions, StringIndex, Tokenizer};
+/// use ggtok_core::vocab::{Definition, StringIndex};
+/// use ggtok_core::{EncodeOptions, Tokenizer};
 ///
 /// let (tokens, index) = StringIndex::concatenate(&["a", "b", "c", "ab", "bc"])?;
 /// let (merges, rules) = StringIndex::concatenate(&["b c", "a b"])?;
@@ -73,7 +75,7 @@ pub(crate) struct Traced<S> {
 ///     Definition { model: "gpt2", pre: Some("gpt-2"), tokens: Some(index.view(&tokens)), merges, ..Definition::default() };
 /// let explainer = Explainer::new(Arc::new(Tokenizer::new(&definition)?), merges);
 ///
-/// let trace = explainer.explain("abc", EncodeOptions { add_special: false, ..EncodeOptions::default() })?;
+/// let trace = explainer.explain("abc", EncodeOptions::new().add_special(false))?;
 /// let ids: Vec<i32> = trace.tokens.iter().map(|token| token.id).collect();
 /// assert_eq!(ids, [0, 4]);
 /// let Some(Steps::Bpe(bpe)) = &trace.fragments[0].steps else { panic!("byte-pair encoding") };
@@ -159,7 +161,7 @@ impl From<EncodeError> for ExplainError {
 }
 
 impl Explainer {
-    /// Prepares to explain what a tokenizer does. `merges` are the rules of its [`Definition`](ggtok_core::Definition), which
+    /// Prepares to explain what a tokenizer does. `merges` are the rules of its [`Definition`](ggtok_core::vocab::Definition), which
     /// a tokenizer does not keep as texts. O(total length of the rules).
     pub fn new(tokenizer: Arc<Tokenizer>, merges: Option<Strings<'_>>) -> Self {
         let vocabulary = tokenizer.vocabulary();
@@ -186,12 +188,12 @@ impl Explainer {
     ///
     /// # Errors
     /// [`ExplainError`]: the text cannot be encoded, is longer than a mebibyte, or takes more than a million steps.
-    pub fn explain<'a>(&self, text: impl Into<Text<'a>>, options: EncodeOptions) -> Result<Trace> {
-        let text = text.into().as_bytes();
+    pub fn explain(&self, text: impl AsText, options: EncodeOptions) -> Result<Trace> {
+        let text = text.as_text().as_bytes();
         if text.len() > MAX_TEXT {
             return Err(ExplainError::TextTooLong { len: text.len() });
         }
-        let EncodeOptions { add_special, parse_special, continues } = options;
+        let EncodeOptions { add_special, parse_special, continues, .. } = options;
         let vocabulary = self.tokenizer.vocabulary();
         let (added_before, added_after) = self.tokenizer.added_if(add_special)?;
         let added_before = added_before.filter(|_| !continues);

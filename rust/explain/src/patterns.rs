@@ -17,7 +17,7 @@ mod splitter_tests;
 use fancy_regex::{Regex, RegexBuilder};
 use ggtok_core::internals::interrupt::Ticker;
 use ggtok_core::unicode::{self, utf8};
-use ggtok_core::{FAMILIES, Family};
+use ggtok_core::vocab::{FAMILIES, Family};
 
 use super::trace::{Cut, Pass};
 use super::{ExplainError, Result};
@@ -282,7 +282,7 @@ fn rewrite(pattern: &str) -> Option<String> {
 mod tests {
     use std::sync::LazyLock;
 
-    use ggtok_core::{FAMILIES, Family};
+    use ggtok_core::vocab::{FAMILIES, Family};
     use proptest::prelude::*;
 
     use super::Patterns;

@@ -16,10 +16,11 @@
 
 use std::ops::Range;
 
+use ggtok_core::TokenId;
 use ggtok_core::internals::spelling::byte_of;
 use ggtok_core::internals::{Fragment, Rewritten};
 use ggtok_core::unicode::utf8;
-use ggtok_core::{TokenId, Vocabulary};
+use ggtok_core::vocab::Vocabulary;
 
 use super::limit::Limit;
 use super::origins;

@@ -9,7 +9,8 @@
 
 use ggtok_core::internals::Fragment;
 use ggtok_core::internals::spelling::unescape_rwkv;
-use ggtok_core::{NULL_TOKEN, TokenId, Vocabulary};
+use ggtok_core::vocab::Vocabulary;
+use ggtok_core::{NULL_TOKEN, TokenId};
 
 use super::limit::Limit;
 use super::texts::SortedTexts;

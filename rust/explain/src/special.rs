@@ -8,7 +8,7 @@
 
 use memchr::memmem;
 
-use ggtok_core::{Attributes, Vocabulary};
+use ggtok_core::vocab::{Attributes, Vocabulary};
 
 use super::limit::Limit;
 use super::trace::SpecialMatch;

@@ -13,9 +13,9 @@
 
 use std::collections::BTreeMap;
 
-use ggtok_core::Vocabulary;
 use ggtok_core::internals::spelling::byte_text;
 use ggtok_core::internals::{Fragment, Rewritten};
+use ggtok_core::vocab::Vocabulary;
 
 use super::limit::Limit;
 use super::merging::{Merge, characters, left_over, merge};

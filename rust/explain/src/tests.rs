@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use ggtok_core::internals::spelling::byte_text;
-use ggtok_core::{Definition, EncodeOptions, Scratch, Spans, SpecialIds, StringIndex, Strings, TokenId, Tokenizer};
+use ggtok_core::vocab::{Definition, SpecialIds, StringIndex, Strings};
+use ggtok_core::{EncodeOptions, TokenId, Tokenizer};
 use ggtok_train::NormalizationRules;
 use proptest::prelude::*;
 
@@ -47,17 +48,16 @@ fn check_merges(
     texts: &[Vec<u8>],
 ) -> Result<(), TestCaseError> {
     let explainer = Explainer::new(Arc::clone(tokenizer), merges);
-    let mut scratch = Scratch::default();
+    let mut encoder = tokenizer.encoder();
     for (text, continues) in texts.iter().flat_map(|text| [(text, false), (text, true)]) {
-        let options = EncodeOptions { add_special: false, parse_special: false, continues };
+        let options = EncodeOptions::new().add_special(false).continues(continues);
         let trace = explainer.explain(&text[..], options).expect("a trace");
         let traced = Vec::from_iter(trace.tokens.iter().map(|token| token.id));
         let traced_spans = Vec::from_iter(trace.tokens.iter().map(|token| token.start..token.end));
         // The second time, words are cached.
         for round in 0..2 {
-            let (mut ids, mut spans) = (Vec::new(), Spans::default());
-            tokenizer.encode_into(text[..].into(), options, &mut scratch, &mut ids).expect("tokens");
-            tokenizer.encode_into(text[..].into(), options, &mut scratch, &mut spans).expect("tokens");
+            let ids = encoder.encode_with(text, options).expect("tokens");
+            let spans = encoder.encode_with_spans(text, options).expect("tokens");
             prop_assert_eq!(&ids, &traced, "continues {}, round {}", continues, round);
             prop_assert_eq!((&spans.ids, &spans.spans), (&traced, &traced_spans), "continues {}", continues);
         }
@@ -252,7 +252,7 @@ proptest! {
 
 /// The trace of a text, without special tokens.
 fn explained(tokenizer: &Arc<Tokenizer>, text: &[u8]) -> Result<Trace, ExplainError> {
-    let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
+    let options = EncodeOptions::new().add_special(false);
     Explainer::new(Arc::clone(tokenizer), None).explain(text, options)
 }
 

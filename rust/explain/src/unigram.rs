@@ -17,7 +17,8 @@ use std::ops::Range;
 use ggtok_core::internals::spelling::ESCAPED_SPACE;
 use ggtok_core::internals::{Fragment, Rewritten};
 use ggtok_core::unicode::utf8;
-use ggtok_core::{Attributes, NULL_TOKEN, Settings, TokenId, Vocabulary};
+use ggtok_core::vocab::{Attributes, Settings, Vocabulary};
+use ggtok_core::{NULL_TOKEN, TokenId};
 
 use super::limit::Limit;
 use super::origins;

@@ -227,14 +227,15 @@ fn quoted(text: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ggtok_core::{Definition, EncodeOptions, StringIndex};
+    use ggtok_core::EncodeOptions;
+    use ggtok_core::vocab::{Definition, StringIndex};
 
     use super::Explainer;
     use crate::tests::{TestToken, tokenizer};
 
     /// The kind and message of the first reason.
     fn why(explainer: &Explainer, text: &str, part: &str) -> (&'static str, String) {
-        let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
+        let options = EncodeOptions::new().add_special(false);
         let trace = explainer.explain(text, options).expect("a trace");
         let start = text.find(part).expect("a part");
         let mut reasons = explainer.why(&trace, start..start + part.len()).expect("a part").reasons;
@@ -311,8 +312,7 @@ mod tests {
             assert!(found == kind && said.starts_with(message), "{text} {part}: {found} {said}");
         }
         // Half a character is widened to the whole.
-        let trace =
-            explainer.explain("aé", EncodeOptions { add_special: false, ..Default::default() }).expect("a trace");
+        let trace = explainer.explain("aé", EncodeOptions::new().add_special(false)).expect("a trace");
         let why = explainer.why(&trace, 2..3).expect("a part");
         assert_eq!((why.start, why.end, why.tokens), (1, 3, vec![1, 2]));
     }

@@ -16,7 +16,8 @@ use std::ops::Range;
 use ggtok_core::internals::spelling::ESCAPED_SPACE;
 use ggtok_core::internals::{Fragment, Rewritten, is_chinese};
 use ggtok_core::unicode::{Flags, base_letter, flags, lowercase, utf8};
-use ggtok_core::{NULL_TOKEN, TokenId, Vocabulary};
+use ggtok_core::vocab::Vocabulary;
+use ggtok_core::{NULL_TOKEN, TokenId};
 
 use super::limit::Limit;
 use super::trace::{Attempt, NormalizedCodePoint, Word, WordPiece};

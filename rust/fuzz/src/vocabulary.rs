@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arbitrary::{Result, Unstructured};
-use ggtok_core::{Definition, PRE_TOKENIZERS, SpecialIds, StringIndex, Tokenizer};
+use ggtok_core::Tokenizer;
+use ggtok_core::vocab::{Definition, PRE_TOKENIZERS, SpecialIds, StringIndex};
 use ggtok_explain::Explainer;
 use ggtok_train::{BYTE, CONTROL, NORMAL, NormalizationRules, Trained, UNKNOWN, UNUSED, USER_DEFINED};
 

@@ -1,6 +1,6 @@
 //! Conversions of Python arguments: texts, token ids, and sequences of both.
 
-use ggtok_core::{Text, TokenId, TokenIndexError};
+use ggtok_core::{DecodeError, DecodeOptions, EncodeOptions, Text, TokenId};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -155,11 +155,21 @@ pub(crate) fn texts<'a>(objects: &'a [Bound<'_, PyAny>]) -> impl Iterator<Item =
     })
 }
 
+/// How to encode.
+pub(crate) fn encode_options(add_special: bool, parse_special: bool, continues: bool) -> EncodeOptions {
+    EncodeOptions::new().add_special(add_special).parse_special(parse_special).continues(continues)
+}
+
+/// How to decode.
+pub(crate) fn decode_options(remove_special: bool, unparse_special: bool, clean_spaces: bool) -> DecodeOptions {
+    DecodeOptions::default().remove_special(remove_special).unparse_special(unparse_special).clean_spaces(clean_spaces)
+}
+
 /// One token id of a vocabulary of `size` tokens.
 pub(crate) fn token_id(object: &Bound<'_, PyAny>, size: usize) -> PyResult<TokenId> {
     match object.extract::<i64>() {
         Ok(id) if usize::try_from(id).is_ok_and(|id| id < size) => Ok(id as TokenId),
-        Ok(id) => Err(TokenIndexError { id, size }.raise()),
+        Ok(id) => Err(DecodeError::UnknownId { id, size }.raise()),
         Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
             let int = object.call_method0(intern!(object.py(), "__index__"))?;
             // By default Python does not write out an integer of more than 4,300 digits.

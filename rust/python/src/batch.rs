@@ -3,15 +3,15 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use ggtok_core::{
-    BatchText, DecodeOptions, DecodedRows, EncodeOptions, Feed, Padded, Padding, Rows, Segmentable, Side, Text, TokenId,
-};
+use ggtok_core::batch::{BatchText, DecodedRows, Feed, Padded, Padding, Rows, Side};
+use ggtok_core::chunks::Segmentable;
+use ggtok_core::{Text, TokenId};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyUnicodeDecodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
 
-use crate::arguments::{self, TextArgument, iterate, token_ids};
+use crate::arguments::{self, TextArgument, decode_options, encode_options, iterate, token_ids};
 use crate::arrays::Arrays;
 use crate::arrow::{self, Column};
 use crate::bytes::{little_endian, str_of, try_reserve};
@@ -35,7 +35,7 @@ pub struct FlatBatch {
 }
 
 impl FlatBatch {
-    fn new(batch: ggtok_core::Batch, nulls: Option<Vec<bool>>) -> Self {
+    fn new(batch: ggtok_core::batch::Batch, nulls: Option<Vec<bool>>) -> Self {
         let nulls = nulls.filter(|nulls| nulls.contains(&true)).map(Arc::new);
         Self { ids: Arc::new(batch.ids), start: 0, offsets: Arc::new(batch.offsets), nulls }
     }
@@ -66,7 +66,7 @@ impl FlatBatch {
         let ids = ids.as_chunks().0.iter().map(|&id| TokenId::from_le_bytes(id)).collect();
         let offsets: Vec<i64> = offsets.as_chunks().0.iter().map(|&offset| i64::from_le_bytes(offset)).collect();
         let nulls: Option<Vec<bool>> = nulls.map(|nulls| nulls.iter().map(|&is_null| is_null != 0).collect());
-        let batch = ggtok_core::Batch { ids, offsets };
+        let batch = ggtok_core::batch::Batch { ids, offsets };
         let is_sound = Rows::new(&batch.ids, &batch.offsets)
             .is_some_and(|rows| nulls.as_ref().is_none_or(|nulls| nulls.len() == rows.len()));
         if !is_sound {
@@ -245,12 +245,10 @@ pub fn encode_batch(
     parse_special: bool,
     continues: bool,
 ) -> PyResult<FlatBatch> {
-    let (options, side) = (EncodeOptions { add_special, parse_special, continues }, chunks::side(side)?);
+    let (options, side) = (encode_options(add_special, parse_special, continues), chunks::side(side)?);
     if let Some(max_tokens) = max_tokens {
         // An error about the budget itself is not one of a text.
-        tokenizer.work(py, 0, |scratch| {
-            tokenizer.core.truncate(&Segmentable::new(""), max_tokens, side, options, scratch)
-        })?;
+        tokenizer.work(py, 0, |encoder| encoder.truncate(&Segmentable::new(""), max_tokens, side, options))?;
     }
     let budget = max_tokens.map(|max_tokens| (max_tokens, side));
     let (source, mut nulls) = (Source::of(texts)?, Vec::new());
@@ -272,7 +270,7 @@ pub fn count_batch(
     parse_special: bool,
     continues: bool,
 ) -> PyResult<Vec<usize>> {
-    let options = EncodeOptions { add_special, parse_special, continues };
+    let options = encode_options(add_special, parse_special, continues);
     let (source, mut nulls) = (Source::of(texts)?, Vec::new());
     let counts = quick(|| {
         let core = &tokenizer.core;
@@ -294,7 +292,7 @@ pub fn decode_batch<'py>(
     clean_spaces: bool,
     errors: &str,
 ) -> PyResult<Bound<'py, PyList>> {
-    let options = DecodeOptions { remove_special, unparse_special, clean_spaces };
+    let options = decode_options(remove_special, unparse_special, clean_spaces);
     let list = PyList::empty(py).unbind();
     let decode = |rows: Rows<'_>| {
         let mut row = 0;
@@ -327,9 +325,9 @@ fn num_ids(rows: Rows<'_>) -> usize {
 }
 
 /// Collects rows of ids. An error of a row names it.
-fn flat_rows(py: Python<'_>, tokenizer: &Tokenizer, rows: &Bound<'_, PyAny>) -> PyResult<ggtok_core::Batch> {
+fn flat_rows(py: Python<'_>, tokenizer: &Tokenizer, rows: &Bound<'_, PyAny>) -> PyResult<ggtok_core::batch::Batch> {
     let size = tokenizer.core.vocabulary().len();
-    let mut batch = ggtok_core::Batch { ids: Vec::new(), offsets: vec![0] };
+    let mut batch = ggtok_core::batch::Batch { ids: Vec::new(), offsets: vec![0] };
     for (row, ids) in iterate(rows, "a batch must be an iterable of rows of ids")?.enumerate() {
         check_signals(py, row)?;
         let ids = ids?;

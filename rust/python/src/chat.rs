@@ -7,7 +7,8 @@ mod values;
 use std::ops::Range;
 
 use ggtok_chat::{Closing, Error, Mask, Now, Options, Rendered, Request, Warning};
-use ggtok_core::{Spans, TokenId, Vocabulary};
+use ggtok_core::vocab::Vocabulary;
+use ggtok_core::{Spans, TokenId};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
@@ -229,8 +230,8 @@ impl Rendering {
             return Err(invalid(format!("bytes {} to {} are not a part of the text", place.0, place.1)));
         }
         let stretch = growing::Stretch { place: place.0..place.1, begins, ends, add_special };
-        let spans = tokenizer.work(py, place.1 - place.0, |scratch| {
-            stretch.encode(&tokenizer.core, scratch, &self.rendered.text).map_err(template.named())
+        let spans = tokenizer.work(py, place.1 - place.0, |encoder| {
+            stretch.encode(encoder, &self.rendered.text).map_err(template.named())
         })?;
         let at = place.0;
         Ok((spans.ids, spans.spans.into_iter().map(|span| (at + span.start, at + span.end)).collect()))
@@ -274,9 +275,8 @@ impl Rendering {
         refuse_user_defined: bool,
     ) -> PyResult<Spans> {
         let (tokenizer, text, template) = (tokenizer.get(), &self.rendered.text, self.template.get());
-        let spans = tokenizer.work(py, text.len(), |scratch| {
-            ggtok_chat::encode(&tokenizer.core, scratch, text, add_special).map_err(template.named())
-        })?;
+        let spans = tokenizer
+            .work(py, text.len(), |encoder| ggtok_chat::encode(encoder, text, add_special).map_err(template.named()))?;
         if refuse_user_defined {
             refusal::check(tokenizer.core.vocabulary(), template.chat.template().source(), text, &spans)?;
         }

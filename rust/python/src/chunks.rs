@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use ggtok_core::{Boundary, BudgetError, EncodeOptions, Ends, Segmentable, Spans, SplitOptions, Truncation};
+use ggtok_core::Spans;
+use ggtok_core::chunks::{Boundary, Ends, Segmentable, SplitOptions, Truncation};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PySlice, PyString};
 
-use crate::arguments::{TextArgument, one_of, text, with_name};
-use crate::errors::{Raise, invalid};
+use crate::arguments::{TextArgument, encode_options, one_of, text, with_name};
 use crate::run::check_signals;
 use crate::tokenizer::Tokenizer;
 
@@ -36,10 +36,10 @@ pub fn split(
             kinds.push(one_of("boundaries must be compiled patterns or of", &kind, &Boundary::ALL)?);
         }
     }
-    let split = SplitOptions { max_tokens, overlap, boundaries: kinds, places, prefix: prefix.bytes().to_vec() };
-    let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
-    let chunks = tokenizer
-        .work(py, text.bytes().len(), |scratch| tokenizer.core.split(&text.text(), split, options, scratch))?;
+    let split =
+        SplitOptions::new(max_tokens).overlap(overlap).boundaries(kinds).places(places).prefix(prefix.bytes().to_vec());
+    let options = encode_options(add_special, parse_special, false);
+    let chunks = tokenizer.work(py, text.bytes().len(), |encoder| encoder.split(&text.text(), split, options))?;
     let ranges = text.places(chunks.iter().map(|chunk| chunk.start..chunk.end));
     Ok(ranges.into_iter().zip(&chunks).map(|(range, chunk)| (range.start, range.end, chunk.count)).collect())
 }
@@ -55,12 +55,12 @@ pub fn truncate(
     add_special: bool,
     parse_special: bool,
 ) -> PyResult<(usize, usize)> {
-    let (side, core) = (self::side(side)?, &tokenizer.core);
-    let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
+    let side = self::side(side)?;
+    let options = encode_options(add_special, parse_special, false);
     if !text.is_instance_of::<PyString>() {
         let text = Cuttable::new(text)?;
         let removed = tokenizer
-            .work(py, text.bytes().len(), |scratch| core.truncate(&text.text(), max_tokens, side, options, scratch))?;
+            .work(py, text.bytes().len(), |encoder| encoder.truncate(&text.text(), max_tokens, side, options))?;
         return Ok((removed.start, removed.end));
     }
     // A `str` that is not ASCII is copied as UTF-8, so only its ends are converted.
@@ -69,9 +69,9 @@ pub fn truncate(
         let slice = |start: usize, end: usize| text.get_item(PySlice::new(py, start as isize, end as isize, 1));
         let (head, tail) = (slice(0, read)?, slice(len - read, len)?);
         let (head, tail) = (Cuttable::new(&head)?, Cuttable::new(&tail)?);
-        let kept = tokenizer.work(py, head.bytes().len() + tail.bytes().len(), |scratch| {
+        let kept = tokenizer.work(py, head.bytes().len() + tail.bytes().len(), |encoder| {
             let ends = Ends { head: head.text(), tail: tail.text(), is_whole: read == len };
-            core.truncate_ends(&ends, max_tokens, side, options, scratch)
+            encoder.truncate_ends(&ends, max_tokens, side, options)
         })?;
         if let Some((start, end)) = kept {
             let num =
@@ -131,13 +131,4 @@ impl<'a> Cuttable<'a> {
 pub(crate) fn side(name: &Bound<'_, PyAny>) -> PyResult<Truncation> {
     let known = [("right", Truncation::Right), ("left", Truncation::Left), ("middle", Truncation::Middle)];
     one_of("side must be", name, &known)
-}
-
-impl Raise for BudgetError {
-    fn raise(self) -> PyErr {
-        match self {
-            Self::Encode(error) => error.raise(),
-            _ => invalid(self.to_string()),
-        }
-    }
 }

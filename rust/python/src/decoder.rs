@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use ggtok_core::{
-    DecodeOptions, EmptyStopString, PrimeError, StopStrings, StreamDecodeOptions, StreamDecoder as CoreDecoder,
-    TokenId, Tokenizer,
-};
+use ggtok_core::stream::{EmptyStopString, StopStrings, StreamDecodeOptions, StreamDecoder as CoreDecoder};
+use ggtok_core::{DecodeOptions, TokenId, Tokenizer};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList, PyString, PyTuple, PyType};
@@ -46,7 +44,7 @@ impl StreamDecoder {
         }
         let total = bytes.iter().map(Vec::len).sum();
         let prepared = run(py, total, || StopStrings::new(bytes))?;
-        let options = StreamDecodeOptions { decode, is_text, stop: Arc::new(prepared) };
+        let options = StreamDecodeOptions::default().decode(decode).text(is_text).stop(Arc::new(prepared));
         let decoder = Some(CoreDecoder::new(core, options));
         Ok(Self { decoder, size, is_text, stop: stop.unbind(), stopped: None, out: Vec::new() })
     }
@@ -97,7 +95,7 @@ impl StreamDecoder {
     fn flush<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut out = Vec::new();
         if let Some(decoder) = self.decoder.take() {
-            self.stopped = quick(|| decoder.finish(&mut out))?;
+            self.stopped = quick(|| decoder.finish(&mut out))?.map_err(Raise::raise)?;
         }
         self.result(py, &out)
     }
@@ -172,14 +170,5 @@ fn stop_strings<'py>(
 impl Raise for EmptyStopString {
     fn raise(self) -> PyErr {
         invalid(self.to_string())
-    }
-}
-
-impl Raise for PrimeError {
-    fn raise(self) -> PyErr {
-        match self {
-            Self::TokenIndex(error) => error.raise(),
-            late @ Self::Late => invalid(late.to_string()),
-        }
     }
 }

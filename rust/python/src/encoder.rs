@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use ggtok_core::{Count, EncodeOptions, Sink, StreamEncoder as CoreEncoder, Tokenizer};
+use ggtok_core::stream::StreamEncoder as CoreEncoder;
+use ggtok_core::{Count, EncodeOptions, Sink, Tokenizer};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 

@@ -80,7 +80,7 @@ impl Encoding {
         match &self.words {
             WordNumbers::Known(words) => Ok(Cow::Borrowed(words)),
             WordNumbers::Of(core, text, options) => {
-                let words = || core.with_scratch(|scratch| core.words(text, *options, scratch));
+                let words = || core.with_encoder(|encoder| encoder.words(text, *options));
                 run(py, text.len(), words).map(Cow::Owned)
             }
         }

@@ -3,9 +3,11 @@
 use std::any::Any;
 
 use ggtok_chat::{Error as ChatError, Position};
-use ggtok_core::gguf::{GgufError, OpenError};
-use ggtok_core::{DecodeBatchError, EncodeError, PaddingError, TokenIndexError, VocabularyError};
+use ggtok_core::batch::{DecodeBatchError, PaddingError};
+use ggtok_core::gguf::{GgufError, LoadError};
+use ggtok_core::{DecodeError, EncodeError, VocabularyError};
 use pyo3::PyTypeInfo;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -67,9 +69,9 @@ impl Raise for DecodeBatchError<PyErr> {
 }
 
 /// An error of the row with number `self.0`.
-impl Raise for (usize, TokenIndexError) {
+impl Raise for (usize, DecodeError) {
     fn raise(self) -> PyErr {
-        python::TokenIndexError::new_err(format!("row {}: {}", self.0, self.1))
+        decode_error(self.1, format!("row {}: {}", self.0, self.1))
     }
 }
 
@@ -84,13 +86,22 @@ fn encode_error(error: EncodeError, message: String) -> PyErr {
         EncodeError::NoVocabulary | EncodeError::MissingSpecial { .. } | EncodeError::Control { .. } => {
             python::VocabularyError::new_err(message)
         }
+        EncodeError::OutOfMemory => PyMemoryError::new_err(error.to_string()),
         _ => python::GgtokError::new_err(message),
     }
 }
 
-impl Raise for TokenIndexError {
+impl Raise for DecodeError {
     fn raise(self) -> PyErr {
-        python::TokenIndexError::new_err(self.to_string())
+        decode_error(self, self.to_string())
+    }
+}
+
+fn decode_error(error: DecodeError, message: String) -> PyErr {
+    match error {
+        DecodeError::UnknownId { .. } => python::TokenIndexError::new_err(message),
+        DecodeError::OutOfMemory => PyMemoryError::new_err(error.to_string()),
+        _ => python::GgtokError::new_err(message),
     }
 }
 
@@ -161,7 +172,7 @@ pub(crate) fn vocabulary_error(message: String) -> PyErr {
     python::VocabularyError::new_err(message)
 }
 
-impl Raise for OpenError {
+impl Raise for LoadError {
     fn raise(self) -> PyErr {
         match self {
             Self::Gguf(error) => error.raise(),

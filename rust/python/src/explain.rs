@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use ggtok_core::{EncodeOptions, TokenId};
+use ggtok_core::TokenId;
 use ggtok_explain::double_array::DoubleArrayTrace;
 use ggtok_explain::trace::Trace;
 use ggtok_explain::{ExplainError, Explainer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arguments::{self, text, texts};
+use crate::arguments::{self, encode_options, text, texts};
 use crate::errors::{Raise, invalid};
 use crate::objects::objects;
 use crate::run::run_long;
@@ -38,7 +38,7 @@ pub fn explain(
     let (explainer, trace) = run_long(py, || {
         let new = || Arc::new(Explainer::new(Arc::clone(&tokenizer.core), merges));
         let explainer = tokenizer.explainer.get_or_init(new);
-        let trace = explainer.explain(argument.text(), EncodeOptions { add_special, parse_special, continues })?;
+        let trace = explainer.explain(argument.text(), encode_options(add_special, parse_special, continues))?;
         Ok::<_, ExplainError>((Arc::clone(explainer), trace))
     })?;
     Ok(RawTrace { explainer, trace })

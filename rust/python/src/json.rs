@@ -4,7 +4,7 @@
 
 use std::io;
 
-use ggtok_core::{TokenId, TokenIndexError};
+use ggtok_core::{DecodeError, TokenId};
 use ggtok_explain::bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -81,7 +81,7 @@ fn pairs(offsets: &[[i64; 2]]) -> Vec<u8> {
 }
 
 /// The bytes of tokens, with a separator after each. Most are printable ASCII, which is copied.
-fn pieces(tokenizer: &Tokenizer, ids: &[TokenId]) -> Result<Vec<u8>, TokenIndexError> {
+fn pieces(tokenizer: &Tokenizer, ids: &[TokenId]) -> Result<Vec<u8>, DecodeError> {
     let mut json = Vec::with_capacity(ids.len() * 8);
     for &id in ids {
         let piece = tokenizer.core.piece(id, true)?;

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use ggtok_core::gguf::{self, GgufError, Layout, Override, Type, Value};
-use ggtok_core::{Kind, Strings};
+use ggtok_core::vocab::{Kind, Strings};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;

@@ -1,6 +1,7 @@
 //! The tables of the core, for the Python layer, the documentation and the script that watches llama.cpp.
 
-use ggtok_core::{FAMILIES, FLAGS, PRE_TOKENIZERS, SLOTS, tables};
+use ggtok_core::tables;
+use ggtok_core::vocab::{FAMILIES, FLAGS, PRE_TOKENIZERS, SLOTS};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 
@@ -10,7 +11,7 @@ pub fn pretokenizers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
     for row in PRE_TOKENIZERS {
         let flags = PyDict::new(py);
-        flags.set_item("family", row.family)?;
+        flags.set_item("family", row.family.name)?;
         flags.set_item("clean_spaces", row.clean_spaces)?;
         flags.set_item("ignore_merges", row.ignore_merges)?;
         flags.set_item("add_bos", row.add_bos)?;

@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Parts, Scratch, Sink, Spans, Strings, TokenId};
+use ggtok_core::vocab::Strings;
+use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Encoder, Parts, Sink, Spans, TokenId};
 use ggtok_explain::Explainer;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
-use crate::arguments::{self, token_id, token_ids};
+use crate::arguments::{self, decode_options, encode_options, token_id, token_ids};
 use crate::arrays::Arrays;
 use crate::bytes::{bytes_of, str_of};
 use crate::decoder::StreamDecoder;
@@ -45,15 +46,15 @@ impl Tokenizer {
         self.metadata.get().merges(self.core.vocabulary().kind())
     }
 
-    /// Runs work of the core on `size` bytes with a scratch space.
+    /// Runs work of the core on `size` bytes with an encoder.
     #[inline]
     pub(crate) fn work<T: Send, E: Raise + Send>(
         &self,
         py: Python<'_>,
         size: usize,
-        work: impl FnOnce(&mut Scratch) -> Result<T, E> + Send,
+        work: impl FnOnce(&mut Encoder<&ggtok_core::Tokenizer>) -> Result<T, E> + Send,
     ) -> PyResult<T> {
-        run(py, size, || self.core.with_scratch(work))
+        run(py, size, || self.core.with_encoder(work))
     }
 
     /// Encodes one text into a sink.
@@ -66,7 +67,7 @@ impl Tokenizer {
     ) -> PyResult<()> {
         let (py, argument) = (text.py(), arguments::text(text)?);
         let text = argument.text();
-        self.work(py, text.as_bytes().len(), |scratch| self.core.encode_into(text, options, scratch, sink))
+        self.work(py, text.as_bytes().len(), |encoder| encoder.encode_into(text, options, sink))
     }
 
     /// Encodes a text in parts into a sink.
@@ -77,12 +78,12 @@ impl Tokenizer {
         sink: &mut (impl Sink + Send),
     ) -> PyResult<()> {
         let (py, parts) = (parts.py(), parts::parts(parts, Unit::Byte)?);
-        self.work(py, parts.len(), |scratch| self.core.encode_parts_into(&parts, options, scratch, sink))
+        self.work(py, parts.len(), |encoder| encoder.parts_into(&parts, options, sink))
     }
 
     fn decode_to_bytes(&self, py: Python<'_>, ids: &Bound<'_, PyAny>, options: DecodeOptions) -> PyResult<Vec<u8>> {
         let ids = token_ids(ids, self.core.vocabulary().len())?;
-        run(py, ids.len(), || self.core.decode(&ids, options))
+        run(py, ids.len(), || self.core.decode_with(&ids, options))
     }
 }
 
@@ -106,7 +107,7 @@ impl Tokenizer {
         parse_special: bool,
         continues: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let options = EncodeOptions { add_special, parse_special, continues };
+        let options = encode_options(add_special, parse_special, continues);
         with_lists(|lists| {
             self.encode_into(text, options, &mut lists.ids)?;
             lists.list(py)
@@ -125,7 +126,7 @@ impl Tokenizer {
     ) -> PyResult<Bound<'py, PyArray1<TokenId>>> {
         let arrays = Arrays::ready(py)?;
         let mut ids = Vec::with_capacity(ROOM);
-        self.encode_into(text, EncodeOptions { add_special, parse_special, continues }, &mut ids)?;
+        self.encode_into(text, encode_options(add_special, parse_special, continues), &mut ids)?;
         arrays.array(ids)
     }
 
@@ -139,7 +140,7 @@ impl Tokenizer {
         continues: bool,
     ) -> PyResult<usize> {
         let mut count = Count::default();
-        self.encode_into(text, EncodeOptions { add_special, parse_special, continues }, &mut count)?;
+        self.encode_into(text, encode_options(add_special, parse_special, continues), &mut count)?;
         Ok(count.0)
     }
 
@@ -165,10 +166,10 @@ impl Tokenizer {
         }
         let text = argument.text();
         let mut spans = Spans::with_room_for(text.as_bytes().len());
-        let options = EncodeOptions { add_special, parse_special, continues };
+        let options = encode_options(add_special, parse_special, continues);
         let mut parts = Parts::default();
-        self.work(py, text.as_bytes().len(), |scratch| {
-            self.core.encode_into(text, options, scratch, &mut spans)?;
+        self.work(py, text.as_bytes().len(), |encoder| {
+            encoder.encode_into(text, options, &mut spans)?;
             unit.apply(text, &mut spans);
             parts.push(text, parse_special);
             Ok::<_, EncodeError>(())
@@ -185,7 +186,7 @@ impl Tokenizer {
         add_special: bool,
         continues: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let options = EncodeOptions { add_special, parse_special: false, continues };
+        let options = encode_options(add_special, false, continues);
         with_lists(|lists| {
             self.encode_parts_into(parts, options, &mut lists.ids)?;
             lists.list(py)
@@ -196,7 +197,7 @@ impl Tokenizer {
     #[pyo3(signature = (parts, *, add_special = true, continues = false))]
     fn count_parts(&self, parts: &Bound<'_, PyAny>, add_special: bool, continues: bool) -> PyResult<usize> {
         let mut count = Count::default();
-        self.encode_parts_into(parts, EncodeOptions { add_special, parse_special: false, continues }, &mut count)?;
+        self.encode_parts_into(parts, encode_options(add_special, false, continues), &mut count)?;
         Ok(count.0)
     }
 
@@ -214,10 +215,10 @@ impl Tokenizer {
         continues: bool,
     ) -> PyResult<Encoding> {
         let parts = parts::parts(parts, unit)?;
-        let options = EncodeOptions { add_special, parse_special: false, continues };
+        let options = encode_options(add_special, false, continues);
         let mut spans = Spans::with_room_for(parts.len());
-        self.work(py, parts.len(), |scratch| {
-            self.core.encode_parts_into(&parts, options, scratch, &mut spans)?;
+        self.work(py, parts.len(), |encoder| {
+            encoder.parts_into(&parts, options, &mut spans)?;
             unit.apply(parts.text()?, &mut spans);
             Ok::<_, EncodeError>(())
         })?;
@@ -237,10 +238,10 @@ impl Tokenizer {
     ) -> PyResult<(Vec<TokenId>, Vec<TokenId>)> {
         let (context, continuation) = (arguments::text(context)?, arguments::text(continuation)?);
         let (context, continuation) = (context.text(), continuation.text());
-        let options = EncodeOptions { add_special, parse_special, continues };
+        let options = encode_options(add_special, parse_special, continues);
         let size = context.as_bytes().len() + continuation.as_bytes().len();
         let (mut ids, num_before) =
-            self.work(py, size, |scratch| self.core.encode_pair(context, continuation, options, scratch))?;
+            self.work(py, size, |encoder| encoder.encode_pair(context, continuation, options))?;
         let rest = ids.split_off(num_before);
         Ok((ids, rest))
     }
@@ -248,7 +249,7 @@ impl Tokenizer {
     #[doc = doc!(Tokenizer.encoder)]
     #[pyo3(signature = (*, add_special = true, parse_special = false))]
     fn encoder(&self, add_special: bool, parse_special: bool) -> PyResult<StreamEncoder> {
-        let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
+        let options = encode_options(add_special, parse_special, false);
         StreamEncoder::new(Arc::clone(&self.core), options)
     }
 
@@ -264,7 +265,7 @@ impl Tokenizer {
         clean_spaces: bool,
         errors: &str,
     ) -> PyResult<Bound<'py, PyString>> {
-        let bytes = self.decode_to_bytes(py, ids, DecodeOptions { remove_special, unparse_special, clean_spaces })?;
+        let bytes = self.decode_to_bytes(py, ids, decode_options(remove_special, unparse_special, clean_spaces))?;
         str_of(py, &bytes, errors)
     }
 
@@ -278,7 +279,7 @@ impl Tokenizer {
         unparse_special: bool,
         clean_spaces: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let options = DecodeOptions { remove_special, unparse_special, clean_spaces };
+        let options = decode_options(remove_special, unparse_special, clean_spaces);
         bytes_of(py, &self.decode_to_bytes(py, ids, options)?)
     }
 
@@ -296,7 +297,7 @@ impl Tokenizer {
         clean_spaces: bool,
         text: bool,
     ) -> PyResult<StreamDecoder> {
-        let decode = DecodeOptions { remove_special, unparse_special, clean_spaces };
+        let decode = decode_options(remove_special, unparse_special, clean_spaces);
         StreamDecoder::new(py, Arc::clone(&self.core), stop, decode, text)
     }
 

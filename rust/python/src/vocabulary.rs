@@ -1,6 +1,7 @@
 //! What a vocabulary holds: its kind, settings and tokens, one or all at once, and problems with its merges.
 
-use ggtok_core::{Repair, SLOTS, TokenId};
+use ggtok_core::TokenId;
+use ggtok_core::vocab::{Repair, SLOTS};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList};
 
@@ -180,13 +181,13 @@ pub fn merges(tokenizer: &Tokenizer) -> Vec<&[u8]> {
 #[pyfunction]
 pub fn unreachable_tokens(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<TokenId>> {
     let (vocabulary, merges) = (tokenizer.core.vocabulary(), tokenizer.merges());
-    run_long(py, || Ok::<_, std::convert::Infallible>(ggtok_core::unreachable_tokens(vocabulary, merges)))
+    run_long(py, || Ok::<_, std::convert::Infallible>(ggtok_core::inspect::unreachable_tokens(vocabulary, merges)))
 }
 
 #[doc = doc!(unused_merges)]
 #[pyfunction]
 pub fn unused_merges(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<usize>> {
     let (vocabulary, merges) = (tokenizer.core.vocabulary(), tokenizer.merges());
-    let unused = || merges.map_or_else(Vec::new, |merges| ggtok_core::unused_merges(vocabulary, merges));
+    let unused = || merges.map_or_else(Vec::new, |merges| ggtok_core::inspect::unused_merges(vocabulary, merges));
     run_long(py, || Ok::<_, std::convert::Infallible>(unused()))
 }

@@ -1,6 +1,6 @@
 //! Words of a text.
 
-use ggtok_core::count_words as core_count_words;
+use ggtok_core::inspect::count_words as core_count_words;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 

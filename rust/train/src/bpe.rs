@@ -24,7 +24,8 @@ use std::collections::{BTreeSet, HashMap};
 use ggtok_core::internals::interrupt::Ticker;
 use ggtok_core::internals::spelling::byte_level::{spell, unspell};
 use ggtok_core::internals::{Splitter, nearest};
-use ggtok_core::{Definition, EncodeOptions, PRE_TOKENIZERS, StringIndex, Text, Tokenizer};
+use ggtok_core::vocab::{Definition, PRE_TOKENIZERS, StringIndex};
+use ggtok_core::{EncodeOptions, Tokenizer};
 
 use super::merges::{Cells, Merger, Rules};
 use super::split::{Split, Way};
@@ -242,9 +243,9 @@ fn splitter(pre: &str) -> Result<Splitter> {
         name: pre.to_owned(),
         nearest: nearest(pre, PRE_TOKENIZERS.iter().map(|row| row.name)),
     })?;
-    let is_of_bytes = row.patterns().byte_encode;
+    let is_of_bytes = row.family.byte_encode;
     check(is_of_bytes, "pre", &format!("{pre:?}"), "a pre-tokenizer of byte-level vocabularies")?;
-    Ok(Splitter::new(row.patterns()))
+    Ok(Splitter::new(row.family))
 }
 
 /// Adds the characters of the words as symbols, in the order of code points, with the merges that make them from their
@@ -311,10 +312,9 @@ fn encoder(symbols: &Symbols, merges: &[(Symbol, Symbol)], pre: &str) -> Result<
 }
 
 fn encode(encoder: &Tokenizer, texts: &[&[u8]], threads: usize) -> Result<Vec<Vec<Symbol>>> {
-    let texts: Vec<Text<'_>> = texts.iter().map(|text| Text::Bytes(text)).collect();
-    let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
-    let batch = encoder.encode_batch(&texts, options, threads);
-    let batch = batch.map_err(|(text, _)| TrainError::TooLarge { symbols: texts[text].as_bytes().len() })?;
+    let options = EncodeOptions::new().add_special(false);
+    let batch = encoder.encode_batch(texts, options, threads);
+    let batch = batch.map_err(|(text, _)| TrainError::TooLarge { symbols: texts[text].len() })?;
     let rows = batch.offsets.windows(2).map(|ends| &batch.ids[ends[0] as usize..ends[1] as usize]);
     Ok(rows.map(|ids| ids.iter().map(|&id| id as Symbol).collect()).collect())
 }

@@ -208,8 +208,8 @@ impl SpecialTexts {
 
 #[cfg(test)]
 mod tests {
-    use ggtok_core::Settings;
     use ggtok_core::internals::WordPieceNormalizer;
+    use ggtok_core::vocab::Settings;
 
     use super::{Spaces, SpecialTexts, Split, SplitScratch, Way};
 

@@ -17,10 +17,10 @@
 
 use std::collections::BTreeSet;
 
-use ggtok_core::Settings;
 use ggtok_core::internals::WordPieceNormalizer;
 use ggtok_core::internals::interrupt::Ticker;
 use ggtok_core::internals::spelling::ESCAPED_SPACE;
+use ggtok_core::vocab::Settings;
 
 use super::merges::{Cells, Merger, Rules};
 use super::split::{Split, Way};

@@ -11,7 +11,8 @@ use ggtok_chat::{
     Warning,
 };
 use ggtok_core::gguf::{Metadata, Value};
-use ggtok_core::{Scratch, TokenId, Tokenizer, Vocabulary};
+use ggtok_core::vocab::Vocabulary;
+use ggtok_core::{Encoder, TokenId, Tokenizer};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -144,10 +145,15 @@ impl Chat {
     }
 
     /// The ids, the tokens of each message and of each marker, and those that a mask covers.
-    pub fn encode(&self, scratch: &mut Scratch, add_special: bool, mask: Option<Mask>) -> Result<String, Failure> {
+    pub fn encode(
+        &self,
+        encoder: &mut Encoder<&Tokenizer>,
+        add_special: bool,
+        mask: Option<Mask>,
+    ) -> Result<String, Failure> {
         let failed = |error| Failure::of_chat(error, Some(&self.named.name));
         let text = &self.rendered.text;
-        let spans = ggtok_chat::encode(&self.core, scratch, text, add_special).map_err(failed)?;
+        let spans = ggtok_chat::encode(encoder, text, add_special).map_err(failed)?;
         let message_spans = ggtok_chat::message_spans(text, &spans.spans, &self.request);
         let mask = match mask {
             Some(mask) => Some(ggtok_chat::mask_of(&spans.spans, &self.masked(mask).map_err(failed)?)),

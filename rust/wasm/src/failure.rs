@@ -2,8 +2,8 @@
 //! details are those of the Python package.
 
 use ggtok_chat::{Error as ChatError, Position};
-use ggtok_core::gguf::{GgufError, OpenError};
-use ggtok_core::{EncodeError, TokenIndexError, VocabularyError};
+use ggtok_core::gguf::{GgufError, LoadError};
+use ggtok_core::{DecodeError, EncodeError, VocabularyError};
 use ggtok_explain::ExplainError;
 use serde::Serialize;
 use wasm_bindgen::JsValue;
@@ -124,11 +124,11 @@ impl From<HeadError> for Failure {
     }
 }
 
-impl From<OpenError> for Failure {
-    fn from(error: OpenError) -> Self {
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
         match error {
-            OpenError::Gguf(error) => error.into(),
-            OpenError::Vocabulary(error) => error.into(),
+            LoadError::Gguf(error) => error.into(),
+            LoadError::Vocabulary(error) => error.into(),
             _ => Self::new("GgtokError", error),
         }
     }
@@ -184,8 +184,8 @@ impl From<ExplainError> for Failure {
     }
 }
 
-impl From<TokenIndexError> for Failure {
-    fn from(error: TokenIndexError) -> Self {
+impl From<DecodeError> for Failure {
+    fn from(error: DecodeError) -> Self {
         Self::new("TokenIndexError", error)
     }
 }
@@ -220,7 +220,6 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ggtok_core::gguf;
 
     use super::{Failure, quoted};
 
@@ -240,7 +239,8 @@ mod tests {
 
     #[test]
     fn a_failure_has_the_message_and_the_details_of_its_error() {
-        let failure = gguf::open(b"GGUF").map(drop).map_err(Failure::from).expect_err("too short");
+        let failure =
+            ggtok_core::Tokenizer::from_bytes(b"GGUF").map(drop).map_err(Failure::from).expect_err("too short");
         assert_eq!(
             serde_json::to_string(&failure).expect("JSON"),
             r#"{"name":"GGUFError","message":"the file ends inside the version (byte 4): expected 4 bytes, found 0 bytes","details":{"offset":4,"expected":"4 bytes","found":"0 bytes"}}"#

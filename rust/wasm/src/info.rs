@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use ggtok_core::TokenId;
 use ggtok_core::gguf::{Metadata, Value};
-use ggtok_core::{SLOTS, TokenId, Vocabulary};
+use ggtok_core::vocab::{SLOTS, Vocabulary};
 use serde::Serialize;
 
 /// What does not change after loading.
@@ -20,7 +21,7 @@ struct Info<'a> {
     eog_ids: &'a [TokenId],
 }
 
-/// [`ggtok_core::Settings`].
+/// [`ggtok_core::vocab::Settings`].
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SettingsJson {

@@ -18,7 +18,8 @@ use std::sync::Arc;
 
 use ggtok_chat::Mask;
 use ggtok_core::gguf::{Metadata, Value};
-use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Kind, Sink, Spans, Text, TokenId};
+use ggtok_core::vocab::Kind;
+use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Sink, Spans, Text, TokenId};
 use ggtok_explain::Explainer;
 use wasm_bindgen::prelude::*;
 
@@ -133,8 +134,11 @@ impl RawTokenizer {
         unparse_special: bool,
         clean_spaces: bool,
     ) -> Result<Vec<u8>, JsValue> {
-        let options = DecodeOptions { remove_special, unparse_special, clean_spaces };
-        self.core.decode(ids, options).map_err(failed)
+        let options = DecodeOptions::default()
+            .remove_special(remove_special)
+            .unparse_special(unparse_special)
+            .clean_spaces(clean_spaces);
+        self.core.decode_with(ids, options).map_err(failed)
     }
 
     /// The bytes that a token stands for.
@@ -167,7 +171,7 @@ impl RawTokenizer {
             "content" => Some(Mask::Content),
             _ => None,
         };
-        self.core.with_scratch(|scratch| chat.0.encode(scratch, add_special, mask)).map_err(failed)
+        self.core.with_encoder(|encoder| chat.0.encode(encoder, add_special, mask)).map_err(failed)
     }
 
     fn encode_into(
@@ -179,12 +183,12 @@ impl RawTokenizer {
     ) -> Result<(), EncodeError> {
         let text = std::str::from_utf8(text).map_or(Text::Bytes(text), Text::Str);
         let options = options(add_special, parse_special);
-        self.core.with_scratch(|scratch| self.core.encode_into(text, options, scratch, sink))
+        self.core.with_encoder(|encoder| encoder.encode_into(text, options, sink))
     }
 }
 
 fn options(add_special: bool, parse_special: bool) -> EncodeOptions {
-    EncodeOptions { add_special, parse_special, ..EncodeOptions::default() }
+    EncodeOptions::new().add_special(add_special).parse_special(parse_special)
 }
 
 /// A conversation that was rendered.

@@ -15,7 +15,7 @@
 
 use std::io::Write;
 
-use crate::error::{TokenIndexError, VocabularyError};
+use crate::error::{DecodeError, VocabularyError};
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::vocabulary::spelling::byte_level::unspell;
@@ -105,8 +105,8 @@ impl TokenPieces {
     /// The piece of a token; empty for control and unknown tokens unless `special`.
     ///
     /// # Errors
-    /// [`TokenIndexError`]: the token does not exist.
-    pub fn piece(&self, id: TokenId, special: bool) -> Result<&[u8], TokenIndexError> {
+    /// [`DecodeError::UnknownId`]: the token does not exist.
+    pub fn piece(&self, id: TokenId, special: bool) -> Result<&[u8], DecodeError> {
         let place = self.place(id)?;
         Ok(&self.bytes[place.start as usize..][..place.len(special)])
     }
@@ -117,16 +117,16 @@ impl TokenPieces {
     }
 
     #[inline]
-    fn place(&self, id: TokenId) -> Result<Place, TokenIndexError> {
+    fn place(&self, id: TokenId) -> Result<Place, DecodeError> {
         match self.places.get(id as usize) {
             Some(&place) if id >= 0 => Ok(place),
             _ if id >= 0 && (id as usize) < self.size => Ok(Place { start: 0, len_and_special: 0 }),
-            _ => Err(TokenIndexError { id: id.into(), size: self.size }),
+            _ => Err(DecodeError::UnknownId { id: id.into(), size: self.size }),
         }
     }
 
     /// The pieces of `ids` end to end.
-    pub(super) fn concatenate(&self, ids: &[TokenId], special: bool) -> Result<Vec<u8>, TokenIndexError> {
+    pub(super) fn concatenate(&self, ids: &[TokenId], special: bool) -> Result<Vec<u8>, DecodeError> {
         let mut len = 0;
         for &id in ids {
             len += self.place(id)?.len(special);

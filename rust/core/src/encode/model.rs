@@ -8,6 +8,7 @@ mod hashed;
 pub(crate) mod lengths;
 mod merging;
 mod plamo2;
+pub(crate) mod progress;
 mod rwkv;
 mod segmenter;
 mod spm;
@@ -19,32 +20,18 @@ use crate::error::VocabularyError;
 use crate::vocabulary::{Definition, Vocabulary};
 use cache::WordCache;
 use lengths::Lengths;
-use unigram::advance::UnigramProgress;
+use progress::Progress;
 
-/// Buffers and caches that calls reuse: one value per running call.
+/// Buffers that calls reuse, and a cache: one value per running call.
 pub(crate) trait ModelScratch: Default + Send {
-    /// The cache of words, if the algorithm has one.
-    fn cache(&mut self) -> Option<&mut WordCache>;
-
-    /// Releases all memory except that of the cache.
-    fn release_buffers(&mut self) {
-        let mut old = std::mem::take(self);
-        if let (Some(cache), Some(old)) = (self.cache(), old.cache()) {
-            *cache = std::mem::take(old);
-        }
-    }
-}
-
-impl ModelScratch for () {
-    fn cache(&mut self) -> Option<&mut WordCache> {
-        None
-    }
+    /// The cache of words.
+    fn cache(&mut self) -> &mut WordCache;
 }
 
 /// A tokenization algorithm: built once from a vocabulary, then immutable and shared between threads.
 pub(crate) trait Model: Sized + Send + Sync {
     /// The scratch space that its calls reuse.
-    type Scratch: ModelScratch;
+    type Scratch;
 
     /// Builds the tables of the algorithm from a vocabulary that is declared, but not yet repaired.
     ///
@@ -104,16 +91,6 @@ pub(crate) trait Model: Sized + Send + Sync {
 
     /// Memory held outside the value itself, in bytes.
     fn heap_bytes(&self) -> usize;
-}
-
-/// Progress through a fragment that is encoded part by part.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Progress {
-    /// Whether any of it has been encoded.
-    has_begun: bool,
-    /// Hybrid DNA: whether `<dna>` is open.
-    in_dna: bool,
-    unigram: Option<Box<UnigramProgress>>,
 }
 
 /// The text between two special tokens.

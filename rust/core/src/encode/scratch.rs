@@ -1,96 +1,50 @@
 //! Scratch spaces: the memory that calls write to and reuse, including caches.
 //!
-//! A call needs a scratch space to itself. A tokenizer keeps those of its calls in a [`pool`]. The caches take most of
-//! the memory, so they have a limit.
+//! A call needs a scratch space to itself. A tokenizer keeps those of its calls in a [`pool`], and an
+//! [`Encoder`](crate::Encoder) has one. The caches take most of the memory, so they have a limit.
 
 pub(crate) mod pool;
 
-use crate::encode::model::any::{AnyModel, AnyScratch};
-use crate::encode::model::cache::{DEFAULT_LIMIT, WordCache};
+use crate::encode::model::any::AnyScratch;
+use crate::encode::model::cache::DEFAULT_LIMIT;
 use crate::encode::special::SpecialScratch;
 use crate::token::TokenId;
 
-/// The memory that calls write to and reuse, including caches: one per thread.
-///
-/// Any tokenizer can use it. The caches belong to the last one that did, so alternating between two tokenizers starts
-/// with an empty cache each time.
+/// The memory that the calls of one tokenizer write to and reuse, including a cache.
 #[derive(Debug)]
-pub struct Scratch {
-    special: SpecialScratch,
+pub(crate) struct Scratch {
+    pub(crate) special: SpecialScratch,
     /// The ids of a fragment before their spans are computed.
-    ids: Vec<TokenId>,
-    cache_limit: usize,
-    /// The number of the last tokenizer, and the scratch space of its model.
-    model: Option<(u64, AnyScratch)>,
-}
-
-impl Default for Scratch {
-    fn default() -> Self {
-        Self::with_cache_limit(Self::DEFAULT_CACHE_LIMIT)
-    }
+    pub(crate) ids: Vec<TokenId>,
+    pub(crate) model: AnyScratch,
 }
 
 impl Scratch {
-    /// The default limit for the memory of the caches, in bytes: 64 MiB.
-    pub const DEFAULT_CACHE_LIMIT: usize = DEFAULT_LIMIT;
+    /// The default limit for the memory of the cache, in bytes: 64 MiB.
+    pub(crate) const DEFAULT_CACHE_LIMIT: usize = DEFAULT_LIMIT;
 
-    /// An empty space whose caches take at most `bytes` of memory. Nothing is allocated until the first text.
-    pub fn with_cache_limit(bytes: usize) -> Self {
-        Self { special: SpecialScratch::default(), ids: Vec::new(), cache_limit: bytes, model: None }
-    }
-
-    /// Sets the limit for the memory of the caches, in bytes. A cache above the limit is emptied.
-    pub fn set_cache_limit(&mut self, bytes: usize) {
-        if std::mem::replace(&mut self.cache_limit, bytes) != bytes
-            && let Some(cache) = self.cache()
-        {
-            cache.set_limit(bytes);
-        }
+    /// An empty space whose cache takes at most `bytes` of memory. Nothing is allocated until the first text.
+    pub(crate) fn with_cache_limit(bytes: usize) -> Self {
+        Self { special: SpecialScratch::default(), ids: Vec::new(), model: AnyScratch::new(bytes) }
     }
 
     /// The memory that the cache has written to, in bytes.
     pub(crate) fn cache_bytes(&mut self) -> usize {
-        self.cache().map_or(0, |cache| cache.heap_bytes())
+        self.model.cache().map_or(0, |cache| cache.heap_bytes())
     }
 
-    fn cache(&mut self) -> Option<&mut WordCache> {
-        self.model.as_mut().and_then(|(_, model)| model.cache())
-    }
-
-    /// Frees all memory except the caches.
+    /// Frees all memory except the cache.
     pub(crate) fn release_buffers(&mut self) {
         (self.special, self.ids) = (SpecialScratch::default(), Vec::new());
-        if let Some((_, model)) = &mut self.model {
-            model.release_buffers();
-        }
-    }
-
-    /// The scratch space for special tokens, for ids, and for `model`, which belongs to the tokenizer with this number.
-    #[inline]
-    pub(crate) fn of(
-        &mut self,
-        number: u64,
-        model: &AnyModel,
-    ) -> (&mut SpecialScratch, &mut Vec<TokenId>, &mut AnyScratch) {
-        let Self { special, ids, cache_limit, model: latest } = self;
-        if latest.as_ref().is_none_or(|(owner, _)| *owner != number) {
-            *latest = None;
-        }
-        let (_, scratch) = latest.get_or_insert_with(|| {
-            let mut scratch = model.scratch();
-            if let Some(cache) = scratch.cache() {
-                cache.set_limit(*cache_limit);
-            }
-            (number, scratch)
-        });
-        (special, ids, scratch)
+        self.model.release_buffers();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Scratch;
-    use crate::{Definition, EncodeOptions, StringIndex, Text, TokenId, Tokenizer};
+    use crate::vocab::{Definition, StringIndex};
+    use crate::{EncodeOptions, Text, TokenId, Tokenizer};
 
     pub(super) fn tokenizer() -> Tokenizer {
         let (data, index) = StringIndex::concatenate(&["<unk>", "▁", "b", "a", "c"]).expect("few tokens");
@@ -105,20 +59,16 @@ mod tests {
         Tokenizer::new(&definition).expect("a vocabulary")
     }
 
-    fn encode(tokenizer: &Tokenizer, text: &str, scratch: &mut Scratch) -> Vec<TokenId> {
-        let mut ids = Vec::new();
-        tokenizer.encode_into(Text::Str(text), EncodeOptions::default(), scratch, &mut ids).expect("ids");
-        ids
-    }
-
     #[test]
     fn no_limit_changes_the_ids() {
-        let one = tokenizer();
+        let (one, options) = (tokenizer(), EncodeOptions::default());
         let mut scratch = Scratch::with_cache_limit(0);
         for limit in [0, 1, 1 << 14, usize::MAX, 1 << 16] {
-            scratch.set_cache_limit(limit);
+            scratch.model.set_cache_limit(limit);
             for _ in 0..2 {
-                assert_eq!(encode(&one, "a b", &mut scratch), [1, 3, 1, 2]);
+                let mut ids: Vec<TokenId> = Vec::new();
+                one.encode_within(Text::Str("a b"), None, options, &mut scratch, &mut ids).expect("ids");
+                assert_eq!(ids, [1, 3, 1, 2]);
                 scratch.release_buffers();
             }
         }

@@ -3,7 +3,7 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::load`. The keys of special tokens and flags are those
 //! of [`SLOTS`] and [`FLAGS`]. Deviations: none.
 
-use super::error::{OpenError, Problem};
+use super::error::{LoadError, Problem};
 use super::metadata::Metadata;
 use super::value::Type;
 use crate::tokenizer::Tokenizer;
@@ -15,9 +15,9 @@ impl<D: AsRef<[u8]>> Metadata<D> {
     /// Opens the tokenizer that the metadata defines.
     ///
     /// # Errors
-    /// - [`OpenError::Gguf`] if the file does not name a tokenizer, or a required key has the wrong type.
-    /// - [`OpenError::Vocabulary`] if the vocabulary is unknown, incomplete or damaged.
-    pub fn tokenizer(&self) -> Result<Tokenizer, OpenError> {
+    /// - [`LoadError::Gguf`] if the file does not name a tokenizer, or a required key has the wrong type.
+    /// - [`LoadError::Vocabulary`] if the vocabulary is unknown, incomplete or damaged.
+    pub fn tokenizer(&self) -> Result<Tokenizer, LoadError> {
         let key = |rest: &str| format!("{PREFIX}{rest}");
         let name = self.string(&key("model"))?;
         let name = name.ok_or_else(|| self.error(Problem::NoTokenizer, key("model")))?;

@@ -1,6 +1,7 @@
-//! Why a file cannot be opened.
+//! Why a tokenizer cannot be loaded.
 
-use std::fmt;
+use std::path::PathBuf;
+use std::{fmt, io};
 
 use super::value::{MAX_ARRAY_LEN, MAX_BYTES, MAX_NESTING, MAX_STRING_LEN, Type};
 use crate::error::VocabularyError;
@@ -187,34 +188,46 @@ impl fmt::Display for GgufError {
 
 impl std::error::Error for GgufError {}
 
-/// Why a tokenizer cannot be opened.
+/// Why a tokenizer cannot be loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum OpenError {
-    /// The file is not valid.
+pub enum LoadError {
+    /// The file cannot be read: the kind and the message of the system's error.
+    Read(io::ErrorKind, String),
+    /// The file is not GGUF or is damaged, or names no tokenizer.
     Gguf(GgufError),
     /// The file is valid, but its vocabulary cannot be used.
     Vocabulary(VocabularyError),
+    /// Any of these, with the path of the file.
+    File(PathBuf, Box<LoadError>),
 }
 
-impl fmt::Display for OpenError {
+impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Read(_, message) => f.write_str(message),
             Self::Gguf(error) => error.fmt(f),
             Self::Vocabulary(error) => error.fmt(f),
+            Self::File(path, error) => write!(f, "{}: {error}", path.display()),
         }
     }
 }
 
-impl std::error::Error for OpenError {}
+impl std::error::Error for LoadError {}
 
-impl From<GgufError> for OpenError {
+impl From<io::Error> for LoadError {
+    fn from(error: io::Error) -> Self {
+        Self::Read(error.kind(), error.to_string())
+    }
+}
+
+impl From<GgufError> for LoadError {
     fn from(error: GgufError) -> Self {
         Self::Gguf(error)
     }
 }
 
-impl From<VocabularyError> for OpenError {
+impl From<VocabularyError> for LoadError {
     fn from(error: VocabularyError) -> Self {
         Self::Vocabulary(error)
     }

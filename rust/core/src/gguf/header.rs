@@ -13,7 +13,7 @@ const FIRST_READ: usize = 1 << 24;
 
 /// Reads a file up to the end of its metadata and little more; never the weights.
 ///
-/// A damaged file is not an error here: [`open`](super::open) says what is wrong with the bytes.
+/// A damaged file is not an error here: [`Tokenizer::from_bytes`](crate::Tokenizer::from_bytes) says what is wrong with the bytes.
 ///
 /// # Errors
 /// Those of the reader.

@@ -9,8 +9,8 @@ use crate::work::interrupt::Ticker;
 ///
 /// # Examples
 /// ```
-/// assert_eq!(ggtok_core::count_words("What isn't LoRA?"), 3);
-/// assert_eq!(ggtok_core::count_words("你好"), 2);
+/// assert_eq!(ggtok_core::inspect::count_words("What isn't LoRA?"), 3);
+/// assert_eq!(ggtok_core::inspect::count_words("你好"), 2);
 /// ```
 pub fn count_words(text: &str) -> usize {
     let mut ticker = Ticker::default();

@@ -15,14 +15,14 @@ pub use rows::{Padded, Padding, PaddingError, Rows, Side};
 use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
 
-use crate::encode::scratch::Scratch;
-use crate::encode::sink::Count;
+use crate::encoder::Encoder;
 use crate::error::EncodeError;
 use crate::many::batch::join::{Join, Memory, Run};
+#[cfg(feature = "segmentation")]
 use crate::many::chunks::truncate::Truncation;
 use crate::token::TokenId;
-use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
-use crate::work::memory::push;
+use crate::tokenizer::{AsText, EncodeOptions, Text, Tokenizer};
+use crate::work::memory::{self, push};
 use crate::work::threads::{Lead, share};
 
 /// Bytes of text that a thread takes at a time.
@@ -32,6 +32,10 @@ const IDS_PER_TEXT: usize = 4;
 /// Bytes of text per id that the result has room for. Few texts have more ids. The room is not written to before it is
 /// needed.
 const BYTES_PER_ID: usize = 2;
+
+/// Without the feature, texts are not truncated.
+#[cfg(not(feature = "segmentation"))]
+type Truncation = Infallible;
 
 /// The tokens of several texts, end to end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -120,10 +124,10 @@ impl Tokenizer {
     /// Encodes texts on at most `threads` threads.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode`], with the index of the first text that fails.
+    /// As [`Tokenizer::encode`], with the index of the first text that fails, or 0 if there is not enough memory for all.
     pub fn encode_batch(
         &self,
-        texts: &[Text<'_>],
+        texts: &[impl AsText],
         options: EncodeOptions,
         threads: usize,
     ) -> Result<Batch, (usize, EncodeError)> {
@@ -137,7 +141,7 @@ impl Tokenizer {
     /// As [`Tokenizer::encode_batch`].
     pub fn count_batch(
         &self,
-        texts: &[Text<'_>],
+        texts: &[impl AsText],
         options: EncodeOptions,
         threads: usize,
     ) -> Result<Vec<usize>, (usize, EncodeError)> {
@@ -159,13 +163,16 @@ impl Tokenizer {
     ) -> Result<Result<Batch, (usize, EncodeError)>, E> {
         let mut memory = Memory::new();
         let join = Join::new();
-        let step = |scratch: &mut Scratch, spare: &mut Run, Texts { number, first, texts }: Texts<T>| {
+        let step = |encoder: &mut Encoder<&Self>, spare: &mut Run, Texts { number, first, texts }: Texts<T>| {
             let mut run = std::mem::take(spare);
             for (index, text) in texts.iter().enumerate() {
                 if let Some(text) = text.text() {
                     let result = match budget {
-                        Some(budget) => self.encode_truncated(text, budget, options, scratch, &mut run.ids),
-                        None => self.encode_into(text, options, scratch, &mut run.ids),
+                        #[cfg(feature = "segmentation")]
+                        Some(budget) => encoder.encode_truncated(text, budget, options, &mut run.ids),
+                        #[cfg(not(feature = "segmentation"))]
+                        Some((_, never)) => match never {},
+                        None => encoder.encode_into(text, options, &mut run.ids),
                     };
                     result.map_err(|error| (first + index, error))?;
                 }
@@ -185,7 +192,7 @@ impl Tokenizer {
             return Ok(Err(error));
         }
         let others = join.into_waiting();
-        Ok(Ok(memory.into_batch(others)))
+        Ok(memory::catch(|| memory.into_batch(others)).map_err(|error| (0, error.into())))
     }
 
     /// As [`Tokenizer::count_batch`], with the texts that `read` passes on, which other threads encode meanwhile.
@@ -199,14 +206,11 @@ impl Tokenizer {
         read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
     ) -> Result<Result<Vec<usize>, (usize, EncodeError)>, E> {
         let runs = Mutex::new(Vec::new());
-        let step = |scratch: &mut Scratch, (): &mut (), Texts { number, first, texts }: Texts<T>| {
+        let step = |encoder: &mut Encoder<&Self>, (): &mut (), Texts { number, first, texts }: Texts<T>| {
             let mut counts = Vec::with_capacity(texts.len());
             for (index, text) in texts.iter().enumerate() {
-                let mut count = Count::default();
-                if let Some(text) = text.text() {
-                    self.encode_into(text, options, scratch, &mut count).map_err(|error| (first + index, error))?;
-                }
-                counts.push(count.0);
+                let count = text.text().map_or(Ok(0), |text| encoder.count_with(text, options));
+                counts.push(count.map_err(|error| (first + index, error))?);
             }
             runs.lock().unwrap_or_else(PoisonError::into_inner).push((number, counts));
             Ok(())
@@ -221,9 +225,9 @@ impl Tokenizer {
 }
 
 /// Passes on texts.
-fn all<'t>(texts: &[Text<'t>]) -> impl FnOnce(&mut Feed<'_, Text<'t>>) -> Result<(), Infallible> {
+fn all<'t>(texts: &'t [impl AsText]) -> impl FnOnce(&mut Feed<'_, Text<'t>>) -> Result<(), Infallible> {
     |feed| {
-        texts.iter().for_each(|&text| feed.push(text));
+        texts.iter().for_each(|text| feed.push(text.as_text()));
         Ok(())
     }
 }
@@ -232,13 +236,13 @@ fn all<'t>(texts: &[Text<'t>]) -> impl FnOnce(&mut Feed<'_, Text<'t>>) -> Result
 fn share_texts<T: BatchText, S: Default + Send, E>(
     tokenizer: &Tokenizer,
     threads: usize,
-    step: impl Fn(&mut Scratch, &mut S, Texts<T>) -> Result<(), (usize, EncodeError)> + Sync,
+    step: impl Fn(&mut Encoder<&Tokenizer>, &mut S, Texts<T>) -> Result<(), (usize, EncodeError)> + Sync,
     reserve: &mut (dyn FnMut(usize, usize) + Send),
     read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
 ) -> Result<Result<(), (usize, EncodeError)>, E> {
     let state = || (S::default(), Vec::new());
     let step = |(state, errors): &mut (S, Vec<(usize, EncodeError)>), run: Texts<T>| {
-        errors.extend(tokenizer.with_scratch(|scratch| step(scratch, state, run)).err());
+        errors.extend(tokenizer.with_encoder(|encoder| step(encoder, state, run)).err());
     };
     let lead = |lead: Lead<'_, Texts<T>>| {
         let next = Texts { number: 0, first: 0, texts: Vec::new() };
@@ -249,7 +253,11 @@ fn share_texts<T: BatchText, S: Default + Send, E>(
         }
         result
     };
-    let (result, states) = share(threads.saturating_sub(1), state, step, lead);
+    let shared = memory::catch(|| share(threads.saturating_sub(1), state, step, lead));
+    let (result, states) = match shared {
+        Ok(shared) => shared,
+        Err(error) => return Ok(Err((0, error.into()))),
+    };
     let mut first = None;
     for (_, errors) in states {
         first = first.into_iter().chain(errors).min_by_key(|&(index, _)| index);

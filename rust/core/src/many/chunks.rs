@@ -16,12 +16,13 @@ mod markdown;
 mod python;
 pub mod truncate;
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::cmp::Reverse;
 use std::ops::Range;
 
 use crate::encode::scratch::Scratch;
 use crate::encode::sink::{Count, Spans};
+use crate::encoder::Encoder;
 use crate::error::EncodeError;
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
@@ -47,7 +48,8 @@ pub struct Chunk {
 }
 
 /// How a text is split into chunks.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct SplitOptions {
     /// The maximum number of tokens of a chunk, including added ones and those of the prefix.
     pub max_tokens: usize,
@@ -62,6 +64,32 @@ pub struct SplitOptions {
 }
 
 impl SplitOptions {
+    /// Chunks without overlap or prefix, cut between paragraphs, lines, sentences and words if possible.
+    pub fn new(max_tokens: usize) -> Self {
+        let boundaries = vec![Boundary::Paragraph, Boundary::Line, Boundary::Sentence, Boundary::Word];
+        Self { max_tokens, overlap: 0, boundaries, places: Vec::new(), prefix: Vec::new() }
+    }
+
+    /// Sets [`SplitOptions::overlap`].
+    pub fn overlap(self, overlap: usize) -> Self {
+        Self { overlap, ..self }
+    }
+
+    /// Sets [`SplitOptions::boundaries`].
+    pub fn boundaries(self, boundaries: Vec<Boundary>) -> Self {
+        Self { boundaries, ..self }
+    }
+
+    /// Sets [`SplitOptions::places`].
+    pub fn places(self, places: Vec<Vec<usize>>) -> Self {
+        Self { places, ..self }
+    }
+
+    /// Sets [`SplitOptions::prefix`].
+    pub fn prefix(self, prefix: Vec<u8>) -> Self {
+        Self { prefix, ..self }
+    }
+
     /// Reads the text for boundaries that depend on all of it, and lists their places instead. Returns the wholes.
     fn read(&mut self, text: &[u8]) -> Vec<Range<usize>> {
         if self.boundaries.contains(&Boundary::Python) {
@@ -109,78 +137,45 @@ impl SplitOptions {
     }
 }
 
-/// Why a text cannot be split or truncated to a budget.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "fields say what they are")]
-#[rustfmt::skip]
-pub enum BudgetError {
-    /// The text cannot be encoded.
-    Encode(EncodeError),
-    /// The budget is 0, or leaves no room beside the tokens added to every text.
-    TooSmall { max_tokens: usize, num_added: usize },
-    /// The overlap is not smaller than what the budget leaves for text.
-    Overlap { overlap: usize, room: usize },
-    /// The code point at byte `at` alone is over the budget. `count` includes added tokens.
-    Character { at: usize, count: usize, max_tokens: usize },
-}
-
-impl std::fmt::Display for BudgetError {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Encode(error) => error.fmt(out),
-            Self::TooSmall { max_tokens: 0, .. } => write!(out, "max_tokens must be at least 1, not 0"),
-            Self::TooSmall { max_tokens, num_added } => {
-                write!(out, "max_tokens is {max_tokens}, but {num_added} tokens are added to every text")
-            }
-            Self::Overlap { overlap, room } => {
-                write!(out, "overlap is {overlap}, but must be less than the {room} tokens that a chunk has for text")
-            }
-            Self::Character { at, count, max_tokens } => write!(
-                out,
-                "the character at byte {at} has {count} tokens by itself, more than max_tokens ({max_tokens})"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for BudgetError {}
-
-impl From<EncodeError> for BudgetError {
-    fn from(error: EncodeError) -> Self {
-        Self::Encode(error)
-    }
-}
-
-impl Tokenizer {
+impl<T: Borrow<Tokenizer>> Encoder<T> {
     /// Splits a text into chunks. Each is a slice with at most `max_tokens` tokens when encoded alone with `options`;
     /// together they cover the text. An empty text has none.
     ///
     /// # Errors
-    /// [`BudgetError`]: the text cannot be encoded, the budget or the overlap is out of range, or one code point
+    /// [`EncodeError`]: the text cannot be encoded, the budget or the overlap is out of range, or one code point
     /// alone is over the budget.
     pub fn split(
-        &self,
+        &mut self,
         text: &Segmentable<'_>,
         mut split: SplitOptions,
         options: EncodeOptions,
-        scratch: &mut Scratch,
-    ) -> Result<Vec<Chunk>, BudgetError> {
+    ) -> Result<Vec<Chunk>, EncodeError> {
         let wholes = split.read(text.segmented.as_bytes());
-        let mut measure = Measure::new(self, text, (split.max_tokens, 1), &split.prefix, options, scratch)?;
-        let room = split.max_tokens - measure.num_added;
+        self.work(|tokenizer, scratch| {
+            let budget = (split.max_tokens, 1);
+            Measure::new(tokenizer, text, budget, &split.prefix, options, scratch)?.split(&split, wholes)
+        })
+    }
+}
+
+impl Measure<'_, '_> {
+    /// As [`Encoder::split`].
+    fn split(&mut self, split: &SplitOptions, wholes: Vec<Range<usize>>) -> Result<Vec<Chunk>, EncodeError> {
+        let text = self.text;
+        let room = split.max_tokens - self.num_added;
         if split.overlap >= room {
-            return Err(BudgetError::Overlap { overlap: split.overlap, room });
+            return Err(EncodeError::Overlap { overlap: split.overlap, room });
         }
-        measure.keep(wholes)?;
+        self.keep(wholes)?;
         let mut chunks: Vec<Chunk> = Vec::new();
         let mut start = 0;
         while start < text.bytes.len() {
             interrupt::check();
             let after = chunks.last().map_or(0, |chunk| chunk.end);
-            let chunk = measure.chunk(start, after, &split)?;
+            let chunk = self.chunk(start, after, split)?;
             start = chunk.end;
             if split.overlap > 0 && chunk.end < text.bytes.len() {
-                start = measure.overlap_start(&chunk, &split)?;
+                start = self.overlap_start(&chunk, split)?;
             }
             push(&mut chunks, chunk);
         }
@@ -256,16 +251,16 @@ impl<'a, 's> Measure<'a, 's> {
         prefix: &'a [u8],
         options: EncodeOptions,
         scratch: &'s mut Scratch,
-    ) -> Result<Self, BudgetError> {
+    ) -> Result<Self, EncodeError> {
         let mut num_added = Count::default();
-        tokenizer.encode_into(Text::Bytes(prefix), options, scratch, &mut num_added)?;
+        tokenizer.encode_within(Text::Bytes(prefix), None, options, scratch, &mut num_added)?;
         let num_added = num_added.0;
         if max_tokens == 0 || max_tokens < num_added + min_room {
-            return Err(BudgetError::TooSmall { max_tokens, num_added });
+            return Err(EncodeError::Budget { max_tokens, num_added });
         }
         let mut spans = Spans::default();
         let plain = EncodeOptions { add_special: false, ..options };
-        tokenizer.encode_into(text.text(0..text.bytes.len()), plain, scratch, &mut spans)?;
+        tokenizer.encode_within(text.text(0..text.bytes.len()), None, plain, scratch, &mut spans)?;
         let Spans { ids, spans } = spans;
         Ok(Self { tokenizer, text, options, scratch, max_tokens, prefix, num_added, wholes: Vec::new(), ids, spans })
     }
@@ -303,7 +298,7 @@ impl<'a, 's> Measure<'a, 's> {
 
     fn count_text(&mut self, text: Text<'_>, options: EncodeOptions) -> Result<usize, EncodeError> {
         let mut count = Count::default();
-        self.tokenizer.encode_into(text, options, self.scratch, &mut count)?;
+        self.tokenizer.encode_within(text, None, options, self.scratch, &mut count)?;
         Ok(count.0)
     }
 
@@ -349,7 +344,7 @@ impl<'a, 's> Measure<'a, 's> {
     }
 
     /// The chunk that starts at `start` and ends after `after`, which is `start` or the end of the previous chunk.
-    fn chunk(&mut self, start: usize, after: usize, split: &SplitOptions) -> Result<Chunk, BudgetError> {
+    fn chunk(&mut self, start: usize, after: usize, split: &SplitOptions) -> Result<Chunk, EncodeError> {
         let room = self.max_tokens - self.num_added;
         let first = self.tokens_before(start);
         if self.spans.len() - first <= room + 1 {
@@ -383,7 +378,7 @@ impl<'a, 's> Measure<'a, 's> {
     }
 
     /// Moves the end of a chunk to later boundaries of the same kind, as long as it fits.
-    fn extend(&mut self, mut chunk: Chunk, kind: Boundary, split: &SplitOptions) -> Result<Chunk, BudgetError> {
+    fn extend(&mut self, mut chunk: Chunk, kind: Boundary, split: &SplitOptions) -> Result<Chunk, EncodeError> {
         let limit = self.token_end(self.tokens_before(chunk.end) + self.max_tokens - chunk.count + 2);
         let mut tries = 0..MAX_EXTENSIONS;
         while chunk.count < self.max_tokens
@@ -402,7 +397,7 @@ impl<'a, 's> Measure<'a, 's> {
 
     /// The chunk if no boundary fits: up to the next user-perceived character, or if that exceeds the budget, as many
     /// of its code points as fit.
-    fn shortest(&mut self, start: usize, after: usize) -> Result<Chunk, BudgetError> {
+    fn shortest(&mut self, start: usize, after: usize) -> Result<Chunk, EncodeError> {
         let room = self.max_tokens - self.num_added;
         let whole = self.whole_at(after).filter(|whole| whole.start == after).map(|whole| whole.end);
         let one = whole.unwrap_or_else(|| self.next(after));
@@ -433,7 +428,7 @@ impl<'a, 's> Measure<'a, 's> {
                 end = self.token_end(number).min(self.previous(end));
             }
         }
-        Err(BudgetError::Character { at: after, count, max_tokens: self.max_tokens })
+        Err(EncodeError::Character { at: after, count, max_tokens: self.max_tokens })
     }
 
     /// Where the next chunk starts, so that it repeats at most `overlap` tokens: at one of the boundaries, or where the
@@ -505,9 +500,9 @@ mod tests {
             let boundaries: Vec<Boundary> = named.map(|((_, kind), _)| *kind).collect();
             let allowed = if boundaries.is_empty() { &[Boundary::Character] } else { &boundaries[..] };
             let places: Vec<usize> = allowed.iter().flat_map(|kind| kind.all(&text)).collect();
-            let split = SplitOptions { max_tokens, overlap, boundaries, ..SplitOptions::default() };
+            let split = SplitOptions::new(max_tokens).overlap(overlap).boundaries(boundaries);
             let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
-            let chunks = of_characters(model).split(&Segmentable::new(&text), split, options, &mut Scratch::default());
+            let chunks = of_characters(model).encoder().split(&Segmentable::new(&text), split, options);
             let chunks = chunks.expect("a character has few tokens");
             let mut end = 0;
             for chunk in &chunks {
@@ -529,8 +524,8 @@ mod tests {
             (format!("ab. a{}b", "\u{301}".repeat(2000)), 2003, 2),
         ] {
             let boundaries = Boundary::ALL.map(|(_, kind)| kind).to_vec();
-            let split = SplitOptions { max_tokens, boundaries, ..SplitOptions::default() };
-            let chunks = tokenizer.split(&Segmentable::new(&text), split, options, &mut Scratch::default());
+            let split = SplitOptions::new(max_tokens).boundaries(boundaries);
+            let chunks = tokenizer.encoder().split(&Segmentable::new(&text), split, options);
             let chunks = chunks.expect("a character has few tokens");
             assert_eq!(chunks.len(), num_chunks, "{:?}", &chunks[..chunks.len().min(9)]);
         }
@@ -545,9 +540,9 @@ mod tests {
         let tokenizer = Tokenizer::new(&definition)?;
         let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
         // Every chunk has a token for the space before it.
-        let ranges = |overlap: usize| -> Result<Vec<_>, BudgetError> {
-            let split = SplitOptions { max_tokens: 3, overlap, ..SplitOptions::default() };
-            let chunks = tokenizer.split(&Segmentable::new("aaaaa"), split, options, &mut Scratch::default())?;
+        let ranges = |overlap: usize| -> Result<Vec<_>, EncodeError> {
+            let split = SplitOptions::new(3).overlap(overlap).boundaries(Vec::new());
+            let chunks = tokenizer.encoder().split(&Segmentable::new("aaaaa"), split, options)?;
             Ok(chunks.iter().map(|chunk| chunk.start..chunk.end).collect())
         };
         assert_eq!(ranges(0)?, [0..2, 2..4, 4..5]);

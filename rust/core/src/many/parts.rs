@@ -6,20 +6,23 @@
 //!
 //! O(total length of the parts), plus encoding the text.
 
+use std::borrow::Borrow;
 use std::ops::Range;
 
 use crate::encode::scratch::Scratch;
-use crate::encode::sink::{Count, Sink, Spans};
+use crate::encode::sink::{Sink, Spans};
+use crate::encoder::Encoder;
 use crate::error::EncodeError;
 use crate::token::TokenId;
-use crate::tokenizer::{EncodeOptions, MAX_TEXT, Text, Tokenizer};
-use crate::work::memory::{append_text, push};
+use crate::tokenizer::{AsText, EncodeOptions, MAX_TEXT, Text, Tokenizer};
+use crate::work::memory::{self, append_text, push};
 
 /// A text in parts.
 ///
 /// # Examples
 /// ```
-/// use ggtok_core::{Definition, EncodeOptions, Parts, StringIndex, Tokenizer};
+/// use ggtok_core::vocab::{Definition, StringIndex};
+/// use ggtok_core::{EncodeOptions, Parts, Tokenizer};
 ///
 /// let (data, index) = StringIndex::concatenate(&["<unk>", "<s>", "</s>", "<", "s", ">", "/"])?;
 /// let types = [2, 3, 3, 1, 1, 1, 1];
@@ -28,15 +31,15 @@ use crate::work::memory::{append_text, push};
 /// let tokenizer = Tokenizer::new(&Definition { add_space_prefix: Some(false), ..definition })?;
 ///
 /// let mut parts = Parts::default();
-/// parts.push("<s>".into(), true);
-/// parts.push("</s>".into(), false);
-/// let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
-/// assert_eq!(tokenizer.encode_parts(&parts, options)?, [1, 3, 6, 4, 5]);
+/// parts.push("<s>", true);
+/// parts.push("</s>", false);
+/// let options = EncodeOptions::default().add_special(false);
+/// assert_eq!(tokenizer.encoder().parts(&parts, options)?, [1, 3, 6, 4, 5]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// All parts joined; empty if they are too long for one call.
+    /// All parts joined; empty if they are too long for one call or for the memory.
     bytes: Vec<u8>,
     /// The total length of the parts.
     len: usize,
@@ -48,17 +51,18 @@ pub struct Parts {
 
 impl Parts {
     /// Appends a part. `parse_special` says whether control tokens written in it are read as tokens.
-    pub fn push(&mut self, text: Text<'_>, parse_special: bool) {
+    pub fn push(&mut self, text: impl AsText, parse_special: bool) {
+        let text = text.as_text();
         let bytes = text.as_bytes();
         let start = self.len;
         self.len = start.saturating_add(bytes.len());
         self.has_bytes |= matches!(text, Text::Bytes(_));
-        if self.len > MAX_TEXT {
+        let is_lost = self.bytes.len() < start;
+        if is_lost || self.len > MAX_TEXT || memory::catch(|| append_text(&mut self.bytes, bytes)).is_err() {
             // It cannot be encoded, so it need not be kept.
             self.bytes = Vec::new();
             return;
         }
-        append_text(&mut self.bytes, bytes);
         if parse_special && !bytes.is_empty() {
             match self.allowed.last_mut().filter(|last| last.end == start) {
                 Some(last) => last.end = self.len,
@@ -80,10 +84,14 @@ impl Parts {
     /// All parts joined.
     ///
     /// # Errors
-    /// [`EncodeError::TextTooLong`]: they are too long for one call.
+    /// - [`EncodeError::TextTooLong`]: they are too long for one call.
+    /// - [`EncodeError::OutOfMemory`]: there was not enough memory for all of them.
     pub fn text(&self) -> Result<Text<'_>, EncodeError> {
         if self.len > MAX_TEXT {
             return Err(EncodeError::TextTooLong { len: self.len });
+        }
+        if self.bytes.len() < self.len {
+            return Err(EncodeError::OutOfMemory);
         }
         Ok(match std::str::from_utf8(&self.bytes) {
             Ok(text) if !self.has_bytes => Text::Str(text),
@@ -92,44 +100,58 @@ impl Parts {
     }
 }
 
-impl Tokenizer {
+impl<T: Borrow<Tokenizer>> Encoder<T> {
     /// The tokens of a text in parts: those of the whole text, with control tokens only where a part allows them.
     /// `options.parse_special` is ignored.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode`], for all parts together; and [`EncodeError::Control`], for vocabularies that find control
+    /// As [`Encoder::encode`], for all parts together; and [`EncodeError::Control`], for vocabularies that find control
     /// tokens in any text, as ordinary tokens: RWKV, PLaMo-2 and some of SPM and Unigram.
-    pub fn encode_parts(&self, parts: &Parts, options: EncodeOptions) -> Result<Vec<TokenId>, EncodeError> {
+    pub fn parts(&mut self, parts: &Parts, options: EncodeOptions) -> Result<Vec<TokenId>, EncodeError> {
         let mut ids = Vec::new();
-        self.encode_parts_into(parts, options, &mut Scratch::default(), &mut ids)?;
+        self.parts_into(parts, options, &mut ids)?;
         Ok(ids)
     }
 
-    /// How many tokens a text in parts has.
+    /// Appends the tokens of a text in parts to a sink. Spans are byte ranges in the joined text.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode_parts`].
-    pub fn count_parts(&self, parts: &Parts, options: EncodeOptions) -> Result<usize, EncodeError> {
-        let mut count = Count::default();
-        self.encode_parts_into(parts, options, &mut Scratch::default(), &mut count)?;
-        Ok(count.0)
+    /// As [`Encoder::parts`]. The sink may then hold some tokens of the text.
+    pub fn parts_into<S: Sink>(
+        &mut self,
+        parts: &Parts,
+        options: EncodeOptions,
+        sink: &mut S,
+    ) -> Result<(), EncodeError> {
+        self.work(|tokenizer, scratch| tokenizer.encode_parts(parts, options, scratch, sink))
     }
 
-    /// The tokens of a text in parts, with their byte ranges in the joined text.
+    /// The tokens of two texts that are encoded as one, `context` and the `continuation` after it, and how many of them
+    /// belong to the context. One that reaches over the border belongs to the continuation; so do EOS and SEP.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode_parts`].
-    pub fn encode_parts_with_spans(&self, parts: &Parts, options: EncodeOptions) -> Result<Spans, EncodeError> {
-        let mut spans = Spans::default();
-        self.encode_parts_into(parts, options, &mut Scratch::default(), &mut spans)?;
-        Ok(spans)
+    /// As [`Encoder::encode`].
+    pub fn encode_pair(
+        &mut self,
+        context: impl AsText,
+        continuation: impl AsText,
+        options: EncodeOptions,
+    ) -> Result<(Vec<TokenId>, usize), EncodeError> {
+        let mut both = Parts::default();
+        both.push(&context, false);
+        both.push(continuation, false);
+        let tokens = self.encode_with_spans(both.text()?, options)?;
+        let border = context.as_text().as_bytes().len();
+        // A token without text at the border, such as the space before a word, belongs to what follows.
+        let num_before = tokens.spans.partition_point(|span| span.end <= border && span.start < border);
+        let added = self.tokenizer().borrow().added_if(options.add_special)?;
+        let has_bos = !options.continues && added.0.is_some();
+        Ok((tokens.ids, num_before.max(has_bos.into())))
     }
+}
 
-    /// Appends the tokens of a text in parts to a sink, as [`Tokenizer::encode_into`] does for a text.
-    ///
-    /// # Errors
-    /// As [`Tokenizer::encode_parts`].
-    pub fn encode_parts_into<S: Sink>(
+impl Tokenizer {
+    fn encode_parts<S: Sink>(
         &self,
         parts: &Parts,
         options: EncodeOptions,
@@ -149,30 +171,6 @@ impl Tokenizer {
         self.check_control(parts, &spans)?;
         sink.push_spanned(&spans.ids, spans.spans.into_iter());
         Ok(())
-    }
-
-    /// The tokens of two texts that are encoded as one, `context` and the `continuation` after it, and how many of them
-    /// belong to the context. One that reaches over the border belongs to the continuation; so do EOS and SEP.
-    ///
-    /// # Errors
-    /// As [`Tokenizer::encode`].
-    pub fn encode_pair(
-        &self,
-        context: Text<'_>,
-        continuation: Text<'_>,
-        options: EncodeOptions,
-        scratch: &mut Scratch,
-    ) -> Result<(Vec<TokenId>, usize), EncodeError> {
-        let mut both = Parts::default();
-        both.push(context, false);
-        both.push(continuation, false);
-        let mut tokens = Spans::with_room_for(both.len);
-        self.encode_into(both.text()?, options, scratch, &mut tokens)?;
-        let border = context.as_bytes().len();
-        // A token without text at the border, such as the space before a word, belongs to what follows.
-        let num_before = tokens.spans.partition_point(|span| span.end <= border && span.start < border);
-        let has_bos = !options.continues && self.added_if(options.add_special)?.0.is_some();
-        Ok((tokens.ids, num_before.max(has_bos.into())))
     }
 
     /// Checks that each control token is inside a range that allows it.

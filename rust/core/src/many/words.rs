@@ -6,10 +6,12 @@
 //!
 //! O(n) like encoding with spans.
 
+use std::borrow::Borrow;
 use std::ops::Range;
 
 use crate::encode::scratch::Scratch;
 use crate::encode::sink::Sink;
+use crate::encoder::Encoder;
 use crate::error::EncodeError;
 use crate::many::parts::Parts;
 use crate::token::TokenId;
@@ -18,12 +20,18 @@ use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::vocabulary::{Kind, Vocabulary};
 use crate::work::memory::push;
 
-impl Tokenizer {
+impl<T: Borrow<Tokenizer>> Encoder<T> {
     /// For each token of a text in parts the number of its word, or -1 for BOS, EOS and SEP that are added.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode`].
-    pub fn words(&self, parts: &Parts, options: EncodeOptions, scratch: &mut Scratch) -> Result<Vec<i32>, EncodeError> {
+    /// As [`Encoder::encode`].
+    pub fn words(&mut self, parts: &Parts, options: EncodeOptions) -> Result<Vec<i32>, EncodeError> {
+        self.work(|tokenizer, scratch| tokenizer.words(parts, options, scratch))
+    }
+}
+
+impl Tokenizer {
+    fn words(&self, parts: &Parts, options: EncodeOptions, scratch: &mut Scratch) -> Result<Vec<i32>, EncodeError> {
         let vocabulary = self.vocabulary();
         let escaped = matches!(vocabulary.kind(), Kind::Spm | Kind::Unigram).then_some(vocabulary);
         let mut words = WordNumbers { numbers: Vec::new(), last: -1, begins: false, escaped };

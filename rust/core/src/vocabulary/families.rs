@@ -13,18 +13,18 @@ pub struct PreTokenizer {
     /// The name in the file.
     pub name: &'static str,
     /// The family whose patterns it uses.
-    pub family: &'static str,
-    /// Default of [`Settings::clean_spaces`](crate::Settings::clean_spaces).
+    pub family: &'static Family,
+    /// Default of [`Settings::clean_spaces`](crate::vocab::Settings::clean_spaces).
     pub clean_spaces: bool,
-    /// Default of [`Settings::ignore_merges`](crate::Settings::ignore_merges).
+    /// Default of [`Settings::ignore_merges`](crate::vocab::Settings::ignore_merges).
     pub ignore_merges: bool,
-    /// Default of [`Settings::add_bos`](crate::Settings::add_bos).
+    /// Default of [`Settings::add_bos`](crate::vocab::Settings::add_bos).
     pub add_bos: bool,
-    /// Default of [`Settings::add_sep`](crate::Settings::add_sep).
+    /// Default of [`Settings::add_sep`](crate::vocab::Settings::add_sep).
     pub add_sep: bool,
-    /// Default of [`Settings::escape_whitespaces`](crate::Settings::escape_whitespaces).
+    /// Default of [`Settings::escape_whitespaces`](crate::vocab::Settings::escape_whitespaces).
     pub escape_whitespaces: bool,
-    /// Default of [`Settings::lowercase`](crate::Settings::lowercase).
+    /// Default of [`Settings::lowercase`](crate::vocab::Settings::lowercase).
     pub lowercase: bool,
     /// Whether the model's default BOS token applies.
     pub has_bos: bool,
@@ -54,11 +54,6 @@ impl PreTokenizer {
         })
     }
 
-    /// The patterns of its family.
-    pub fn patterns(&self) -> &'static Family {
-        FAMILIES.iter().find(|family| family.name == self.family).unwrap_or(&FAMILIES[0])
-    }
-
     /// Whether a vocabulary without merges is an error. Kimi K2 may have none.
     pub(crate) fn needs_merges(&self) -> bool {
         self.name != "kimi-k2"
@@ -66,7 +61,7 @@ impl PreTokenizer {
 
     /// Whether this is Gemma 4's family, which always adds BOS and looks up a run of newlines as a whole.
     pub fn is_gemma4(&self) -> bool {
-        self.family == "gemma4"
+        self.family.name == "gemma4"
     }
 }
 
@@ -95,7 +90,7 @@ const NO_BOS: u8 = 64;
 const fn pre(name: &'static str, family: &'static str, flags: u8) -> PreTokenizer {
     PreTokenizer {
         name,
-        family,
+        family: find(family),
         clean_spaces: flags & CLEAN_SPACES != 0,
         ignore_merges: flags & IGNORE_MERGES != 0,
         add_bos: flags & ADD_BOS != 0,
@@ -103,6 +98,23 @@ const fn pre(name: &'static str, family: &'static str, flags: u8) -> PreTokenize
         escape_whitespaces: flags & ESCAPE_WHITESPACES != 0,
         lowercase: flags & KEEP_CASE == 0,
         has_bos: flags & NO_BOS == 0,
+    }
+}
+
+/// The row of a family. A name without one does not compile.
+const fn find(name: &str) -> &'static Family {
+    let mut at = 0;
+    while !are_equal(FAMILIES[at].name.as_bytes(), name.as_bytes()) {
+        at += 1;
+    }
+    &FAMILIES[at]
+}
+
+const fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    match (one, other) {
+        ([], []) => true,
+        ([first, one @ ..], [second, other @ ..]) => *first == *second && are_equal(one, other),
+        _ => false,
     }
 }
 
@@ -306,6 +318,6 @@ mod tests {
         assert_eq!(names.len(), PRE_TOKENIZERS.len());
         let families: HashSet<_> = FAMILIES.iter().map(|family| family.name).collect();
         assert_eq!(families.len(), FAMILIES.len());
-        assert_eq!(families, PRE_TOKENIZERS.iter().map(|row| row.family).collect());
+        assert_eq!(families, PRE_TOKENIZERS.iter().map(|row| row.family.name).collect());
     }
 }

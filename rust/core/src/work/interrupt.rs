@@ -6,8 +6,8 @@
 //! so. This is how salsa, rust-analyzer's database, cancels queries.
 //!
 //! A [`Tokenizer`](crate::Tokenizer) is unaffected. Anything the work was writing to is left incomplete: a sink holds
-//! some of the tokens, and a [`Scratch`](crate::Scratch) must be dropped, which is automatic if the work owns it. With
-//! `panic = "abort"` nothing unwinds, and the work runs to completion.
+//! some of the tokens. An [`Encoder`](crate::Encoder) starts over with an empty cache. With `panic = "abort"` nothing
+//! unwinds, and the work runs to completion.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
@@ -52,9 +52,8 @@ impl std::error::Error for Interrupted {}
 /// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// use std::sync::Arc;
 ///
-/// use ggtok_core::{
-///     Definition, EncodeOptions, Interrupted, StringIndex, Text, Tokenizer, interruptible,
-/// };
+/// use ggtok_core::vocab::{Definition, StringIndex};
+/// use ggtok_core::{EncodeOptions, Interrupted, Text, Tokenizer, interruptible};
 ///
 /// let (data, index) = StringIndex::concatenate(&["<unk>", "<s>", "</s>", "▁", "a", "▁a"])?;
 /// let definition = Definition { model: "llama", tokens: Some(index.view(&data)), ..Definition::default() };

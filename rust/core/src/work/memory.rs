@@ -2,28 +2,18 @@
 //!
 //! Rust aborts the process if an allocation fails. The functions here unwind with [`OutOfMemory`] instead, as
 //! [`interrupt`](crate::work::interrupt) does: no panic hook runs, nothing is printed, and no function in between has to
-//! return an error. Anything the work was writing to is left incomplete, as after an interruption.
+//! return an error. Public calls [`catch`] it and return an error. Anything the work was writing to is left incomplete,
+//! as after an interruption.
 
+use std::any::Any;
 use std::collections::BinaryHeap;
-use std::fmt;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use crate::error::OutOfMemory;
 use crate::work::interrupt::{self, Ticker};
 
 /// Bytes between two checks for an interrupt.
 const BYTES_AT_ONCE: usize = 1 << 20;
-
-/// There was not enough memory for a buffer. This is the payload of a panic that a call of this crate unwinds with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OutOfMemory;
-
-impl fmt::Display for OutOfMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there is not enough memory for this text")
-    }
-}
-
-impl std::error::Error for OutOfMemory {}
 
 /// Makes room for `additional` more items, at least doubling the capacity.
 #[inline(always)]
@@ -39,6 +29,17 @@ fn grow<T>(buffer: &mut Vec<T>, additional: usize) {
     if buffer.try_reserve(additional).is_err() {
         out_of_memory();
     }
+}
+
+/// Does work that may run out of memory.
+pub(crate) fn catch<R>(work: impl FnOnce() -> R) -> Result<R, OutOfMemory> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(caught)
+}
+
+/// What a caught unwinding means, if it is not to continue.
+#[cold]
+pub(crate) fn caught(payload: Box<dyn Any + Send>) -> OutOfMemory {
+    *payload.downcast().unwrap_or_else(|payload| resume_unwind(payload))
 }
 
 #[cold]

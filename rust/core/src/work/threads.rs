@@ -16,6 +16,9 @@ const POLL: Duration = Duration::from_millis(25);
 /// Runs two tasks at once and returns both results: the second one on its own thread, or after the first one if no
 /// thread can be started. Then checks for an interrupt.
 pub(crate) fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync) -> (A, B) {
+    if cfg!(not(feature = "threads")) {
+        return (first(), second());
+    }
     let results = thread::scope(|scope| {
         let thread = thread::Builder::new().spawn_scoped(scope, &second);
         let first = first();
@@ -46,7 +49,7 @@ pub fn share<J: Send, S: Send, R>(
     let jobs = Jobs {
         waiting: VecDeque::new(),
         is_closed: false,
-        num_spare: num_helpers,
+        num_spare: if cfg!(feature = "threads") { num_helpers } else { 0 },
         num_running: 1,
         num_busy: 0,
         states: Vec::new(),

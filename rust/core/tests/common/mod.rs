@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use ggtok_core::{Tokenizer, gguf};
+use ggtok_core::Tokenizer;
 
 /// The embedded vocabularies, one for each kind.
 pub const EMBEDDED: [&str; 4] = ["spm", "bpe", "wordpiece", "unigram"];
@@ -35,7 +35,7 @@ pub fn boundary(text: &str, len: usize) -> usize {
 
 /// An embedded vocabulary with its algorithm.
 pub fn embedded(name: &str) -> Tokenizer {
-    gguf::open(&embedded_bytes(name)).expect("an embedded vocabulary is whole")
+    Tokenizer::from_bytes(&embedded_bytes(name)).expect("an embedded vocabulary is whole")
 }
 
 /// The file of an embedded vocabulary.

@@ -5,7 +5,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use ggtok_core::internals::{Learned, Splitter};
 use ggtok_core::unicode::utf8;
-use ggtok_core::{FAMILIES, Family};
+use ggtok_core::vocab::{FAMILIES, Family};
 use proptest::prelude::*;
 
 use super::Patterns;

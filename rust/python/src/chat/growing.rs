@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use ggtok_chat::{Error, Json, Request, Text};
-use ggtok_core::{Scratch, Spans, Tokenizer};
+use ggtok_core::{Encoder, Spans, Tokenizer};
 
 /// A part of a text that is encoded independently.
 pub(super) struct Stretch {
@@ -18,10 +18,11 @@ pub(super) struct Stretch {
 
 impl Stretch {
     /// Its ids and where in it each comes from. What the vocabulary adds is not added where the template wrote it.
-    pub(super) fn encode(&self, tokenizer: &Tokenizer, scratch: &mut Scratch, text: &Text) -> Result<Spans, Error> {
+    pub(super) fn encode(&self, encoder: &mut Encoder<&Tokenizer>, text: &Text) -> Result<Spans, Error> {
+        let tokenizer = *encoder.tokenizer();
         let text = text.slice(self.place.clone());
         let is_added = self.add_special && (self.begins || self.ends);
-        let spans = ggtok_chat::encode_stretch(tokenizer, scratch, &text, is_added, !self.begins);
+        let spans = ggtok_chat::encode_stretch(encoder, &text, is_added, !self.begins);
         let mut spans = spans.map_err(|error| match error {
             Error::Control { token, id, at } => Error::Control { token, id, at: self.place.start + at },
             other => other,

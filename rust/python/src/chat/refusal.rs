@@ -2,7 +2,8 @@
 //! strings of the caller.
 
 use ggtok_chat::Text;
-use ggtok_core::{Spans, Vocabulary};
+use ggtok_core::Spans;
+use ggtok_core::vocab::Vocabulary;
 use pyo3::prelude::*;
 
 use crate::errors::vocabulary_error;

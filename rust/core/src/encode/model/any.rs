@@ -3,157 +3,227 @@
 //! A [`Model`] is generic over its [`Sink`], so it cannot be a trait object. [`AnyModel`] is an enum instead: a
 //! fragment costs one `match`, and everything inside an algorithm is compiled for the given sink.
 
+use super::bpe::hybrid_dna::HybridDna;
+use super::bpe::whitespace::Whitespace;
+use super::bpe::{Bpe, BpeScratch};
 use super::cache::WordCache;
+use super::hashed::Hashed;
 use super::lengths::Lengths;
-use super::{Fragment, Model, ModelScratch, Progress, bpe, hashed, plamo2, rwkv, spm, unigram, wordpiece};
+use super::plamo2::{Plamo2, Plamo2Scratch};
+use super::progress::Progress;
+use super::rwkv::Rwkv;
+use super::spm::{Spm, SpmScratch};
+use super::unigram::{Unigram, UnigramScratch};
+use super::wordpiece::{WordPiece, WordPieceScratch};
+use super::{Fragment, Model, ModelScratch};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::vocabulary::{Definition, Kind, Vocabulary};
 
-/// Defines one enum over all algorithms. Each row has an algorithm and the vocabularies that use it; the first row that
-/// matches wins.
-macro_rules! models {
-    ($($name:ident: $pattern:pat => $model:ty;)+) => {
-        /// Any algorithm.
-        #[derive(Debug)]
-        pub(crate) enum AnyModel {
-            /// A file without a vocabulary.
-            None,
-            $($name(Box<$model>),)+
-        }
+/// Any algorithm.
+#[derive(Debug)]
+pub(crate) enum AnyModel {
+    /// A file without a vocabulary.
+    None,
+    Spm(Box<Spm>),
+    HybridDna(Box<HybridDna>),
+    Whitespace(Box<Whitespace>),
+    Bpe(Box<Bpe>),
+    WordPiece(Box<WordPiece>),
+    Unigram(Box<Unigram>),
+    Rwkv(Box<Rwkv>),
+    Plamo2(Box<Plamo2>),
+    Hashed(Box<Hashed>),
+}
 
-        /// The scratch space of any algorithm.
-        #[derive(Debug)]
-        pub(crate) enum AnyScratch {
-            /// The scratch space of no algorithm.
-            None,
-            $($name(Box<<$model as Model>::Scratch>),)+
-        }
-
-        impl AnyScratch {
-            /// As [`ModelScratch::cache`].
-            pub(crate) fn cache(&mut self) -> Option<&mut WordCache> {
-                match self {
-                    Self::None => None,
-                    $(Self::$name(scratch) => scratch.cache(),)+
-                }
-            }
-
-            /// As [`ModelScratch::release_buffers`].
-            pub(crate) fn release_buffers(&mut self) {
-                match self {
-                    Self::None => {}
-                    $(Self::$name(scratch) => scratch.release_buffers(),)+
-                }
-            }
-        }
-
-        impl AnyModel {
-            /// Builds the algorithm that a vocabulary uses.
-            ///
-            /// # Errors
-            /// As [`Model::new`].
-            pub(crate) fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
-                Ok(match (vocabulary.kind(), vocabulary.model()) {
-                    (Kind::None, _) => Self::None,
-                    $($pattern => Self::$name(Box::new(<$model>::new(vocabulary, definition)?)),)+
-                })
-            }
-
-            /// New scratch space for this algorithm.
-            pub(crate) fn scratch(&self) -> AnyScratch {
-                match self {
-                    Self::None => AnyScratch::None,
-                    $(Self::$name(_) => AnyScratch::$name(Box::default()),)+
-                }
-            }
-
-            /// As [`Model::apply_repairs`].
-            pub(crate) fn apply_repairs(&mut self, vocabulary: &Vocabulary) {
-                match self {
-                    Self::None => {}
-                    $(Self::$name(model) => model.apply_repairs(vocabulary),)+
-                }
-            }
-
-            /// As [`Model::encode`]. Replaces the scratch space of another algorithm.
-            #[inline]
-            pub(crate) fn encode<S: Sink>(
-                &self,
-                vocabulary: &Vocabulary,
-                fragment: Fragment<'_>,
-                scratch: &mut AnyScratch,
-                sink: &mut S,
-            ) {
-                match (self, &mut *scratch) {
-                    (Self::None, _) => {}
-                    $((Self::$name(model), AnyScratch::$name(scratch)) => {
-                        model.encode(vocabulary, fragment, scratch, sink);
-                    })+
-                    _ => {
-                        *scratch = self.scratch();
-                        self.encode(vocabulary, fragment, scratch, sink);
-                    }
-                }
-            }
-
-            /// As [`Model::lengths`].
-            pub(crate) fn lengths(&self, vocabulary: &Vocabulary) -> Option<Lengths> {
-                match self {
-                    Self::None => None,
-                    $(Self::$name(model) => model.lengths(vocabulary),)+
-                }
-            }
-
-            /// As [`Model::first_start`].
-            pub(crate) fn first_start(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>) -> isize {
-                match self {
-                    Self::None => 0,
-                    $(Self::$name(model) => model.first_start(vocabulary, fragment),)+
-                }
-            }
-
-            /// As [`Model::encode_part`]. Replaces the scratch space of another algorithm.
-            pub(crate) fn encode_part<S: Sink>(
-                &self,
-                vocabulary: &Vocabulary,
-                fragment: Fragment<'_>,
-                is_end: bool,
-                progress: &mut Progress,
-                scratch: &mut AnyScratch,
-                sink: &mut S,
-            ) -> usize {
-                match (self, &mut *scratch) {
-                    (Self::None, _) => fragment.text.len(),
-                    $((Self::$name(model), AnyScratch::$name(scratch)) => {
-                        model.encode_part(vocabulary, fragment, is_end, progress, scratch, sink)
-                    })+
-                    _ => {
-                        *scratch = self.scratch();
-                        self.encode_part(vocabulary, fragment, is_end, progress, scratch, sink)
-                    }
-                }
-            }
-
-            /// As [`Model::heap_bytes`].
-            pub(crate) fn heap_bytes(&self) -> usize {
-                match self {
-                    Self::None => 0,
-                    $(Self::$name(model) => size_of::<$model>() + model.heap_bytes(),)+
-                }
-            }
+/// Evaluates one expression for the model of any algorithm, and another if there is none.
+macro_rules! dispatch {
+    ($any:expr, $model:ident => $result:expr, $none:expr) => {
+        match $any {
+            AnyModel::None => $none,
+            AnyModel::Spm($model) => $result,
+            AnyModel::HybridDna($model) => $result,
+            AnyModel::Whitespace($model) => $result,
+            AnyModel::Bpe($model) => $result,
+            AnyModel::WordPiece($model) => $result,
+            AnyModel::Unigram($model) => $result,
+            AnyModel::Rwkv($model) => $result,
+            AnyModel::Plamo2($model) => $result,
+            AnyModel::Hashed($model) => $result,
         }
     };
 }
 
-models! {
-    Spm: (Kind::Spm, _) => spm::Spm;
-    HybridDna: (Kind::Bpe, "hybriddna") => bpe::hybrid_dna::HybridDna;
-    Whitespace: (Kind::Bpe, "whitespace") => bpe::whitespace::Whitespace;
-    Bpe: (Kind::Bpe, _) => bpe::Bpe;
-    WordPiece: (Kind::WordPiece, _) => wordpiece::WordPiece;
-    Unigram: (Kind::Unigram, _) => unigram::Unigram;
-    Rwkv: (Kind::Rwkv, _) => rwkv::Rwkv;
-    Plamo2: (Kind::Plamo2, _) => plamo2::Plamo2;
-    Hashed: _ => hashed::Hashed;
+/// The scratch space of the calls of one tokenizer. Its algorithm uses one of the fields, which is filled on first use.
+#[derive(Debug)]
+pub(crate) struct AnyScratch {
+    /// The most memory of the cache, in bytes.
+    cache_limit: usize,
+    spm: Option<Box<SpmScratch>>,
+    bpe: Option<Box<BpeScratch>>,
+    wordpiece: Option<Box<WordPieceScratch>>,
+    unigram: Option<Box<UnigramScratch>>,
+    plamo2: Option<Box<Plamo2Scratch>>,
+}
+
+impl AnyScratch {
+    /// An empty space whose cache takes at most this many bytes.
+    pub(crate) fn new(cache_limit: usize) -> Self {
+        Self { cache_limit, spm: None, bpe: None, wordpiece: None, unigram: None, plamo2: None }
+    }
+
+    pub(crate) fn cache_limit(&self) -> usize {
+        self.cache_limit
+    }
+
+    /// Sets the limit for the memory of the cache, in bytes. A cache above the limit is emptied.
+    pub(crate) fn set_cache_limit(&mut self, bytes: usize) {
+        if std::mem::replace(&mut self.cache_limit, bytes) != bytes
+            && let Some(cache) = self.cache()
+        {
+            cache.set_limit(bytes);
+        }
+    }
+
+    /// The cache, once a text has been encoded and if the algorithm has one.
+    pub(crate) fn cache(&mut self) -> Option<&mut WordCache> {
+        match self {
+            Self { spm: Some(scratch), .. } => Some(scratch.cache()),
+            Self { bpe: Some(scratch), .. } => Some(scratch.cache()),
+            Self { wordpiece: Some(scratch), .. } => Some(scratch.cache()),
+            Self { unigram: Some(scratch), .. } => Some(scratch.cache()),
+            Self { plamo2: Some(scratch), .. } => Some(scratch.cache()),
+            _ => None,
+        }
+    }
+
+    /// Frees all memory except that of the cache.
+    pub(crate) fn release_buffers(&mut self) {
+        release(&mut self.spm);
+        release(&mut self.bpe);
+        release(&mut self.wordpiece);
+        release(&mut self.unigram);
+        release(&mut self.plamo2);
+    }
+}
+
+fn release<S: ModelScratch>(scratch: &mut Option<Box<S>>) {
+    if let Some(scratch) = scratch {
+        let cache = std::mem::take(scratch.cache());
+        **scratch = S::default();
+        *scratch.cache() = cache;
+    }
+}
+
+/// The scratch space of one algorithm.
+#[inline(always)]
+fn of<S: ModelScratch>(scratch: &mut Option<Box<S>>, cache_limit: usize) -> &mut S {
+    scratch.get_or_insert_with(|| new_scratch(cache_limit))
+}
+
+/// Not inlined, because it needs a large stack frame.
+#[cold]
+#[inline(never)]
+fn new_scratch<S: ModelScratch>(cache_limit: usize) -> Box<S> {
+    let mut scratch = Box::<S>::default();
+    scratch.cache().set_limit(cache_limit);
+    scratch
+}
+
+fn build<M: Model>(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Box<M>, VocabularyError> {
+    Ok(Box::new(M::new(vocabulary, definition)?))
+}
+
+impl AnyModel {
+    /// Builds the algorithm that a vocabulary uses.
+    ///
+    /// # Errors
+    /// As [`Model::new`].
+    pub(crate) fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+        Ok(match vocabulary.kind() {
+            Kind::None => Self::None,
+            Kind::Spm => Self::Spm(build(vocabulary, definition)?),
+            Kind::Bpe => match vocabulary.model() {
+                "hybriddna" => Self::HybridDna(build(vocabulary, definition)?),
+                "whitespace" => Self::Whitespace(build(vocabulary, definition)?),
+                _ => Self::Bpe(build(vocabulary, definition)?),
+            },
+            Kind::WordPiece => Self::WordPiece(build(vocabulary, definition)?),
+            Kind::Unigram => Self::Unigram(build(vocabulary, definition)?),
+            Kind::Rwkv => Self::Rwkv(build(vocabulary, definition)?),
+            Kind::Plamo2 => Self::Plamo2(build(vocabulary, definition)?),
+            Kind::Test => Self::Hashed(build(vocabulary, definition)?),
+        })
+    }
+
+    /// As [`Model::apply_repairs`].
+    pub(crate) fn apply_repairs(&mut self, vocabulary: &Vocabulary) {
+        dispatch!(self, model => model.apply_repairs(vocabulary), ());
+    }
+
+    /// As [`Model::encode`].
+    #[inline]
+    pub(crate) fn encode<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        scratch: &mut AnyScratch,
+        sink: &mut S,
+    ) {
+        let AnyScratch { cache_limit: limit, spm, bpe, wordpiece, unigram, plamo2 } = scratch;
+        match self {
+            Self::None => {}
+            Self::Spm(model) => model.encode(vocabulary, fragment, of(spm, *limit), sink),
+            Self::HybridDna(model) => model.encode(vocabulary, fragment, of(bpe, *limit), sink),
+            Self::Whitespace(model) => model.encode(vocabulary, fragment, of(bpe, *limit), sink),
+            Self::Bpe(model) => model.encode(vocabulary, fragment, of(bpe, *limit), sink),
+            Self::WordPiece(model) => model.encode(vocabulary, fragment, of(wordpiece, *limit), sink),
+            Self::Unigram(model) => model.encode(vocabulary, fragment, of(unigram, *limit), sink),
+            Self::Rwkv(model) => model.encode(vocabulary, fragment, &mut (), sink),
+            Self::Plamo2(model) => model.encode(vocabulary, fragment, of(plamo2, *limit), sink),
+            Self::Hashed(model) => model.encode(vocabulary, fragment, &mut (), sink),
+        }
+    }
+
+    /// As [`Model::lengths`].
+    pub(crate) fn lengths(&self, vocabulary: &Vocabulary) -> Option<Lengths> {
+        dispatch!(self, model => model.lengths(vocabulary), None)
+    }
+
+    /// As [`Model::first_start`].
+    pub(crate) fn first_start(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>) -> isize {
+        dispatch!(self, model => model.first_start(vocabulary, fragment), 0)
+    }
+
+    /// As [`Model::encode_part`].
+    pub(crate) fn encode_part<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        part: Fragment<'_>,
+        is_end: bool,
+        progress: &mut Progress,
+        scratch: &mut AnyScratch,
+        sink: &mut S,
+    ) -> usize {
+        let AnyScratch { cache_limit: limit, spm, bpe, wordpiece, unigram, plamo2 } = scratch;
+        match self {
+            Self::None => part.text.len(),
+            Self::Spm(model) => model.encode_part(vocabulary, part, is_end, progress, of(spm, *limit), sink),
+            Self::HybridDna(model) => model.encode_part(vocabulary, part, is_end, progress, of(bpe, *limit), sink),
+            Self::Whitespace(model) => model.encode_part(vocabulary, part, is_end, progress, of(bpe, *limit), sink),
+            Self::Bpe(model) => model.encode_part(vocabulary, part, is_end, progress, of(bpe, *limit), sink),
+            Self::WordPiece(model) => {
+                model.encode_part(vocabulary, part, is_end, progress, of(wordpiece, *limit), sink)
+            }
+            Self::Unigram(model) => model.encode_part(vocabulary, part, is_end, progress, of(unigram, *limit), sink),
+            Self::Rwkv(model) => model.encode_part(vocabulary, part, is_end, progress, &mut (), sink),
+            Self::Plamo2(model) => model.encode_part(vocabulary, part, is_end, progress, of(plamo2, *limit), sink),
+            Self::Hashed(model) => model.encode_part(vocabulary, part, is_end, progress, &mut (), sink),
+        }
+    }
+
+    /// As [`Model::heap_bytes`].
+    pub(crate) fn heap_bytes(&self) -> usize {
+        dispatch!(self, model => size_of_val(&**model) + model.heap_bytes(), 0)
+    }
 }

@@ -74,8 +74,8 @@ pub(crate) struct BpeScratch {
 }
 
 impl ModelScratch for BpeScratch {
-    fn cache(&mut self) -> Option<&mut WordCache> {
-        Some(&mut self.cache)
+    fn cache(&mut self) -> &mut WordCache {
+        &mut self.cache
     }
 }
 
@@ -91,7 +91,7 @@ impl Model for Bpe {
 
     fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let Some(pre) = vocabulary.pre() else { return Err(VocabularyError::MissingMerges) };
-        let family = pre.patterns();
+        let family = pre.family;
         let symbols = match family.byte_encode {
             true => Symbols::Bytes(Box::new(ByteTables::new(vocabulary, definition)?)),
             false => Symbols::Characters(Box::new(CharacterTables::new(vocabulary, definition, pre.is_gemma4())?)),

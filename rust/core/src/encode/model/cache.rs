@@ -27,8 +27,11 @@ use crate::work::memory;
 const MAX_WORD: usize = 512;
 /// Ids that fit in a slot.
 pub(crate) const INLINE: usize = 3;
-/// Lines of the first table, a power of two.
-const MIN_LINES: usize = 1 << 14;
+/// Lines of the first table, a power of two: 4 KiB, so that a short text touches few pages.
+const MIN_LINES: usize = 1 << 6;
+/// A table with fewer lines grows by [`FAST_GROWTH`], a larger one by two. So few words move on the way to 1 MiB.
+const MANY_LINES: usize = 1 << 14;
+const FAST_GROWTH: usize = 16;
 /// The default limit of a cache's memory, in bytes.
 pub(crate) const DEFAULT_LIMIT: usize = 1 << 26;
 /// The least memory worth using for a cache, in bytes. Half of it has room for any record.
@@ -41,7 +44,7 @@ const ID_LEN: usize = size_of::<TokenId>();
 const LINE_LEN: usize = size_of::<Line>();
 /// The table and the ring each reserve at least this much address space, which costs no memory until it is written to.
 /// glibc's allocator maps a block of more than 32 MiB by itself, so the system has the memory back once it is freed. A
-/// smaller block might stay in the heap of a thread that never calls again.
+/// smaller block might stay in the heap of a thread that never calls again. With 32 bits, there are too few addresses.
 const RESERVED: usize = if cfg!(target_pointer_width = "64") { (1 << 25) + LINE_LEN } else { 0 };
 
 /// A word and its ids. A free slot has the default key, which no word has.
@@ -291,20 +294,21 @@ impl WordCache {
         ((2 * line + which) as u32, true)
     }
 
-    /// Doubles the table in place. The first line of a word's window stays, or moves to the new half. Words move in the
-    /// order of their lines, each as close to its first line as possible, so they leave no gap before another word.
+    /// Enlarges the table in place, if there is memory. The first line of a word's window stays, or moves to the new
+    /// lines. Words move in the order of their lines, each as close to its first line as possible, so they leave no gap
+    /// before another word.
     #[cold]
     fn grow(&mut self) {
         let num_old = self.lines.len();
-        if num_old == 0 && self.lines.try_reserve_exact(self.max_lines.max(RESERVED / LINE_LEN)).is_err() {
-            // If there is not enough, the table stays smaller.
-            while self.max_lines > MIN_LINES && self.lines.try_reserve_exact(self.max_lines).is_err() {
-                self.max_lines /= 2;
-            }
+        if num_old == 0 {
+            reserve_ahead(&mut self.lines, self.max_lines);
         }
-        let num_lines = (num_old * 2).max(MIN_LINES).min(self.max_lines);
-        // After the limit was raised, the table may have outgrown the memory that it took at first.
-        memory::reserve(&mut self.lines, num_lines - num_old);
+        let factor = if num_old < MANY_LINES { FAST_GROWTH } else { 2 };
+        let num_lines = (num_old * factor).max(MIN_LINES).min(self.max_lines);
+        if self.lines.try_reserve_exact(num_lines - num_old).is_err() {
+            self.max_lines = num_old;
+            return;
+        }
         self.lines.resize(num_lines, Line::default());
         self.num_words = 0;
         for at in 0..2 * num_old {
@@ -314,6 +318,13 @@ impl WordCache {
                 self.put(hash, slot, true);
             }
         }
+    }
+}
+
+/// Reserves address space for `len` items, so that they do not move when there are more. If it fails, they do move.
+fn reserve_ahead<T>(items: &mut Vec<T>, len: usize) {
+    if RESERVED > 0 {
+        let _ = items.try_reserve_exact(len.max(RESERVED / size_of::<T>()));
     }
 }
 
@@ -365,8 +376,7 @@ impl Records {
         }
         if self.ring.len() < start + len {
             if self.ring.is_empty() {
-                // If this fails, the ring moves when it grows.
-                let _ = self.ring.try_reserve_exact(self.room.max(RESERVED));
+                reserve_ahead(&mut self.ring, self.room);
             }
             let grown = (2 * self.ring.len()).clamp(start + len, self.room);
             memory::fill(&mut self.ring, grown, 0);

@@ -71,8 +71,8 @@ pub(crate) struct Plamo2Scratch {
 }
 
 impl ModelScratch for Plamo2Scratch {
-    fn cache(&mut self) -> Option<&mut WordCache> {
-        Some(&mut self.cache)
+    fn cache(&mut self) -> &mut WordCache {
+        &mut self.cache
     }
 }
 

@@ -14,7 +14,8 @@
 
 mod starts;
 
-use crate::encode::model::{Fragment, Model, Progress};
+use crate::encode::model::progress::Progress;
+use crate::encode::model::{Fragment, Model};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::lookup::trie::DoubleArray;

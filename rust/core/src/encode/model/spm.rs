@@ -60,8 +60,8 @@ pub(crate) struct SpmScratch {
 }
 
 impl ModelScratch for SpmScratch {
-    fn cache(&mut self) -> Option<&mut WordCache> {
-        Some(&mut self.cache)
+    fn cache(&mut self) -> &mut WordCache {
+        &mut self.cache
     }
 }
 
@@ -280,8 +280,9 @@ fn rank(score: f32) -> u32 {
 mod tests {
     use super::rank;
     use crate::encode::model::merging::symbol::NO_RANK;
+    use crate::vocab::Definition;
     use crate::vocabulary::strings::StringIndex;
-    use crate::{Definition, EncodeOptions, TokenId, Tokenizer, VocabularyError};
+    use crate::{EncodeOptions, TokenId, Tokenizer, VocabularyError};
 
     const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false, continues: false };
     const UNKNOWN: TokenId = 0;
@@ -305,15 +306,15 @@ mod tests {
     fn the_highest_score_merges_first() -> Result<(), VocabularyError> {
         // ▁abc: "bc" (-1) before "ab" (-2); then nothing makes ▁a; with equal scores "ab", which is further left.
         let tokens = |score| [("a", -9.0), ("b", -9.0), ("c", -9.0), ("▁", -9.0), ("ab", -2.0), ("bc", score)];
-        assert_eq!(tokenizer(&tokens(-1.0), true)?.encode("abc", PLAIN), Ok(vec![6, 3, 8]));
-        assert_eq!(tokenizer(&tokens(-2.0), true)?.encode("abc", PLAIN), Ok(vec![6, 7, 5]));
+        assert_eq!(tokenizer(&tokens(-1.0), true)?.encode_with("abc", PLAIN), Ok(vec![6, 3, 8]));
+        assert_eq!(tokenizer(&tokens(-2.0), true)?.encode_with("abc", PLAIN), Ok(vec![6, 7, 5]));
         Ok(())
     }
 
     #[test]
     fn what_is_not_a_token_is_spelled_in_bytes_or_unknown() -> Result<(), VocabularyError> {
         let tokenizer = tokenizer(&[("a", -1.0), ("<0xC3>", 0.0), ("<0xA9>", 0.0)], false)?;
-        let found = tokenizer.encode_with_spans("aéz", PLAIN).map(|found| (found.ids, found.spans));
+        let found = tokenizer.encoder().encode_with_spans("aéz", PLAIN).map(|found| (found.ids, found.spans));
         assert_eq!(found, Ok((vec![3, 4, 5, UNKNOWN], vec![0..1, 1..2, 2..3, 3..4])));
         Ok(())
     }
@@ -322,9 +323,9 @@ mod tests {
     fn a_space_goes_before_the_text_and_after_special_tokens() -> Result<(), VocabularyError> {
         let tokenizer = tokenizer(&[("a", -1.0), ("▁", -2.0), ("▁a", 0.0)], true)?;
         let options = EncodeOptions { parse_special: true, ..EncodeOptions::default() };
-        assert_eq!(tokenizer.encode("a a</s>a", options), Ok(vec![1, 5, 5, 2, 5]));
-        assert_eq!(tokenizer.encode("a</s>", PLAIN).map(|ids| ids[0]), Ok(5));
-        assert_eq!(tokenizer.encode("", options), Ok(vec![1]));
+        assert_eq!(tokenizer.encode_with("a a</s>a", options), Ok(vec![1, 5, 5, 2, 5]));
+        assert_eq!(tokenizer.encode_with("a</s>", PLAIN).map(|ids| ids[0]), Ok(5));
+        assert_eq!(tokenizer.encode_with("", options), Ok(vec![1]));
         Ok(())
     }
 

@@ -17,7 +17,7 @@
 //! Time: O(n + matches) for n bytes and all tokens that match in them. Space: 4 bytes per byte of the longest text
 //! searched at once.
 
-pub(super) mod advance;
+mod advance;
 mod cuts;
 mod lattice;
 mod segments;
@@ -26,7 +26,8 @@ mod spans;
 use std::ops::Range;
 
 use crate::encode::model::cache::WordCache;
-use crate::encode::model::{Fragment, Model, ModelScratch, Progress};
+use crate::encode::model::progress::{Progress, UnigramProgress};
+use crate::encode::model::{Fragment, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::normalizer::unigram::UnigramNormalizer;
 use crate::encode::sink::Sink;
@@ -39,7 +40,6 @@ use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::interrupt::Ticker;
 use crate::work::threads::join;
-use advance::UnigramProgress;
 use cuts::Cuts;
 use lattice::{Candidates, Lattice};
 use segments::{Pass, SegmentScratch};
@@ -71,8 +71,8 @@ pub(crate) struct UnigramScratch {
 }
 
 impl ModelScratch for UnigramScratch {
-    fn cache(&mut self) -> Option<&mut WordCache> {
-        Some(&mut self.segments.cache)
+    fn cache(&mut self) -> &mut WordCache {
+        &mut self.segments.cache
     }
 }
 
@@ -316,7 +316,7 @@ mod tests {
             waiting.drain(..push(&waiting, false));
         }
         assert_eq!(push(&waiting, true), waiting.len());
-        (ids, progress.unigram.map_or(0.0, |progress| progress.score()))
+        (ids, progress.unigram.map_or(0.0, |progress| progress.score))
     }
 
     /// Tokens and spans of a text. Segments must give the same as the whole text, with and without spans, with the

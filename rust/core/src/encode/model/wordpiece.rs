@@ -55,8 +55,8 @@ pub(crate) struct WordPieceScratch {
 }
 
 impl ModelScratch for WordPieceScratch {
-    fn cache(&mut self) -> Option<&mut WordCache> {
-        Some(&mut self.cache)
+    fn cache(&mut self) -> &mut WordCache {
+        &mut self.cache
     }
 }
 

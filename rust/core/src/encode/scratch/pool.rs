@@ -50,11 +50,11 @@ struct Block {
 /// different slots do not slow each other down.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Slot(Mutex<Option<Box<Space>>>);
+struct Slot(Mutex<Option<Space>>);
 
 #[derive(Debug)]
 struct Space {
-    scratch: Scratch,
+    scratch: Box<Scratch>,
     /// The epoch that it has followed.
     epoch: usize,
 }
@@ -81,15 +81,14 @@ impl ScratchPool {
     /// The default limit for the memory of all caches, in bytes.
     pub(crate) const DEFAULT_LIMIT: usize = LEAST_SHARES * Scratch::DEFAULT_CACHE_LIMIT;
 
-    /// Calls `work` with a space that no other call uses. Unwinding drops the space.
+    /// Calls `work` with a space that no other call uses, and which it returns. Unwinding drops the space.
     #[inline]
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
+    pub(crate) fn with<T>(&self, work: impl FnOnce(Box<Scratch>) -> (T, Box<Scratch>)) -> T {
         let latest = self.slots().nth(LATEST.get()).and_then(Slot::lock);
         let mut slot = latest.unwrap_or_else(|| self.another_slot());
-        let mut space = slot.take().unwrap_or_else(|| self.new_space());
-        let result = work(&mut space.scratch);
-        let epoch = space.epoch;
-        *slot = Some(space);
+        let Space { scratch, epoch } = slot.take().unwrap_or_else(|| self.new_space());
+        let (result, scratch) = work(scratch);
+        *slot = Some(Space { scratch, epoch });
         drop(slot);
         // Read only after unlocking: who changes it passes over locked slots.
         if self.epoch.load(Ordering::SeqCst) != epoch {
@@ -116,7 +115,7 @@ impl ScratchPool {
 
     /// The next free slot from the one that this thread used last.
     #[cold]
-    fn another_slot(&self) -> MutexGuard<'_, Option<Box<Space>>> {
+    fn another_slot(&self) -> MutexGuard<'_, Option<Space>> {
         // While no thread goes through all slots, a locked slot is in use.
         let _shares = self.shares();
         let blocks = successors(Some(&self.first), |block| Some(block.next.get_or_init(Box::default)));
@@ -129,9 +128,9 @@ impl ScratchPool {
 
     /// A space for a slot that the caller has locked.
     #[cold]
-    fn new_space(&self) -> Box<Space> {
+    fn new_space(&self) -> Space {
         let (share, epoch) = self.share_out(|_| ());
-        Box::new(Space { scratch: Scratch::with_cache_limit(share), epoch })
+        Space { scratch: Box::new(Scratch::with_cache_limit(share)), epoch }
     }
 
     /// Applies a change, computes the shares, and makes all idle spaces follow. Returns the share and the epoch.
@@ -148,7 +147,7 @@ impl ScratchPool {
         self.epoch.store(shares.epoch, Ordering::SeqCst);
         for mut slot in self.idle() {
             if let Some(space) = &mut *slot {
-                space.scratch.set_cache_limit(share);
+                space.scratch.model.set_cache_limit(share);
                 space.epoch = shares.epoch;
             }
         }
@@ -166,7 +165,7 @@ impl ScratchPool {
     }
 
     /// The slots that no call has.
-    fn idle(&self) -> impl Iterator<Item = MutexGuard<'_, Option<Box<Space>>>> {
+    fn idle(&self) -> impl Iterator<Item = MutexGuard<'_, Option<Space>>> {
         self.slots().filter_map(Slot::lock)
     }
 }
@@ -174,7 +173,7 @@ impl ScratchPool {
 impl Slot {
     /// Locks the slot, unless it is locked.
     #[inline]
-    fn lock(&self) -> Option<MutexGuard<'_, Option<Box<Space>>>> {
+    fn lock(&self) -> Option<MutexGuard<'_, Option<Space>>> {
         match self.0.try_lock() {
             Ok(slot) => Some(slot),
             // A call unwound, and its space is gone.
@@ -192,34 +191,43 @@ mod tests {
 
     use super::super::tests::tokenizer;
     use super::{BLOCK, LEAST_SHARES};
-    use crate::{EncodeOptions, Scratch, Text, TokenId, Tokenizer};
+    use crate::{Encoder, Tokenizer};
 
     /// More than fit in a block.
     const NUM_THREADS: usize = BLOCK + 4;
 
-    fn check(tokenizer: &Tokenizer, scratch: &mut Scratch) {
-        let mut ids: Vec<TokenId> = Vec::new();
-        tokenizer.encode_into(Text::Str("a b"), EncodeOptions::default(), scratch, &mut ids).expect("ids");
-        assert_eq!(ids, [1, 3, 1, 2]);
+    fn check(encoder: &mut Encoder<&Tokenizer>) {
+        assert_eq!(encoder.encode("a b").expect("ids"), [1, 3, 1, 2]);
     }
 
     /// Makes a space for each of many threads, which are gone afterwards.
     fn meet(tokenizer: &Tokenizer) {
         let barrier = Barrier::new(NUM_THREADS);
         let call = || {
-            tokenizer.with_scratch(|scratch| {
+            tokenizer.with_encoder(|encoder| {
                 barrier.wait();
-                check(tokenizer, scratch);
+                check(encoder);
             });
         };
         thread::scope(|scope| (0..NUM_THREADS).for_each(|_| drop(scope.spawn(call))));
     }
 
     #[test]
+    fn a_short_text_fills_a_small_cache_that_later_calls_use() {
+        let one = tokenizer();
+        let encode = |text: &str| assert!(one.encode(text).is_ok());
+        encode("a b");
+        let bytes = one.cache_bytes();
+        assert!((1..=1 << 13).contains(&bytes), "{bytes}");
+        encode(&"a b c bb ".repeat(1000));
+        assert_eq!(one.cache_bytes(), bytes);
+    }
+
+    #[test]
     fn threads_that_take_turns_share_a_space() {
         let one = tokenizer();
         for _ in 0..NUM_THREADS {
-            thread::scope(|scope| drop(scope.spawn(|| one.with_scratch(|scratch| check(&one, scratch)))));
+            thread::scope(|scope| drop(scope.spawn(|| one.with_encoder(check))));
         }
         let bytes = one.cache_bytes();
         assert!(bytes > 0);
@@ -238,7 +246,7 @@ mod tests {
             assert!(one.cache_bytes() <= limit && (one.cache_bytes() > 0) == (limit / NUM_THREADS >= 1 << 14));
             one.clear_cache();
             assert_eq!(one.cache_bytes(), 0);
-            one.with_scratch(|scratch| check(&one, scratch));
+            one.with_encoder(check);
             assert!(one.cache_bytes() <= limit / LEAST_SHARES);
         }
     }
@@ -248,26 +256,26 @@ mod tests {
         let one = tokenizer();
         for change in [Tokenizer::clear_cache, |one: &Tokenizer| one.set_cache_limit(0)] {
             one.set_cache_limit(Tokenizer::DEFAULT_CACHE_LIMIT);
-            one.with_scratch(|scratch| {
-                check(&one, scratch);
+            one.with_encoder(|encoder| {
+                check(encoder);
                 // A call inside a call has another space, which is idle when the change comes.
-                one.with_scratch(|scratch| check(&one, scratch));
+                one.with_encoder(check);
                 assert!(one.cache_bytes() > 0);
                 change(&one);
                 assert_eq!(one.cache_bytes(), 0);
-                check(&one, scratch);
+                check(encoder);
             });
             assert_eq!(one.cache_bytes(), 0);
-            one.with_scratch(|scratch| check(&one, scratch));
+            one.with_encoder(check);
         }
     }
 
     #[test]
     fn unwinding_drops_a_space_and_no_other() {
         let one = tokenizer();
-        one.with_scratch(|scratch| {
-            check(&one, scratch);
-            let unwound = AssertUnwindSafe(|| one.with_scratch(|_| std::panic::resume_unwind(Box::new(()))));
+        one.with_encoder(|encoder| {
+            check(encoder);
+            let unwound = AssertUnwindSafe(|| one.with_encoder(|_: &mut _| std::panic::resume_unwind(Box::new(()))));
             assert!(catch_unwind(unwound).is_err());
         });
         let bytes = one.cache_bytes();

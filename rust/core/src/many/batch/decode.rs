@@ -8,11 +8,11 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::decode::DecodeOptions;
-use crate::error::TokenIndexError;
+use crate::error::{DecodeError, OutOfMemory};
 use crate::many::batch::rows::Rows;
 use crate::tokenizer::Tokenizer;
 use crate::work::interrupt;
-use crate::work::memory::{append, push};
+use crate::work::memory::{self, append, push};
 use crate::work::threads::{Lead, share};
 
 /// How many rows are decoded between two checks for an interrupt.
@@ -43,13 +43,13 @@ impl DecodedRows {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DecodeBatchError<E> {
     /// The first row with an unknown id, and the error.
-    Row(usize, TokenIndexError),
+    Row(usize, DecodeError),
     /// The texts were not taken.
     NotTaken(E),
 }
 
 /// The texts of a run, or the row that fails.
-type Decoded = Result<DecodedRows, (usize, TokenIndexError)>;
+type Decoded = Result<DecodedRows, (usize, DecodeError)>;
 
 /// Runs that were decoded and not taken.
 #[derive(Debug, Default)]
@@ -95,13 +95,13 @@ impl SharedRuns {
 }
 
 impl Tokenizer {
-    /// Decodes every row as [`Tokenizer::decode`] does, on at most `threads` threads.
+    /// Decodes every row as [`Tokenizer::decode_with`] does, on at most `threads` threads.
     ///
     /// `take` is called on this thread with a closure that returns the texts of the next rows, and `None` when more
     /// must be decoded first. Together the calls get all texts in order.
     ///
     /// # Errors
-    /// - [`DecodeBatchError::Row`] for the first row with an unknown id.
+    /// - [`DecodeBatchError::Row`] for the first row with an unknown id, or if there is not enough memory.
     /// - [`DecodeBatchError::NotTaken`] if `take` fails.
     pub fn decode_batch<E>(
         &self,
@@ -145,7 +145,8 @@ impl Tokenizer {
             lead.finish();
             take_decoded()
         };
-        share(threads.saturating_sub(1), || (), step, lead).0
+        let out_of_memory = |error: OutOfMemory| Err(DecodeBatchError::Row(0, error.into()));
+        memory::catch(|| share(threads.saturating_sub(1), || (), step, lead).0).unwrap_or_else(out_of_memory)
     }
 
     fn decode_run(&self, rows: Rows<'_>, range: Range<usize>, options: DecodeOptions) -> Decoded {
@@ -154,7 +155,7 @@ impl Tokenizer {
             if row % ROWS_AT_ONCE == 0 {
                 interrupt::check();
             }
-            let text = self.decode(rows.get(row).unwrap_or_default(), options).map_err(|error| (row, error))?;
+            let text = self.decode_with(rows.get(row).unwrap_or_default(), options).map_err(|error| (row, error))?;
             append(&mut run.bytes, &text);
             push(&mut run.ends, run.bytes.len());
         }

@@ -86,7 +86,7 @@ impl<'a> Rows<'a> {
     ///
     /// # Examples
     /// ```
-    /// use ggtok_core::{Padding, Rows, Side};
+    /// use ggtok_core::batch::{Padding, Rows, Side};
     ///
     /// let rows = Rows::new(&[5, 6, 7], &[0, 2, 3]).unwrap();
     /// let padding = Padding { value: 9, side: Side::Left, length: None, multiple_of: 1 };

@@ -9,12 +9,13 @@
 //!
 //! O(n) for n kept bytes, times the characters of about two tokens, if a text has a settled place every so often.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::ops::Range;
 
-use super::{BudgetError, Measure, Segmentable};
+use super::{Measure, Segmentable};
 use crate::encode::scratch::Scratch;
 use crate::encode::sink::{Count, Spans};
+use crate::encoder::Encoder;
 use crate::error::EncodeError;
 use crate::many::stream::encoder::StreamEncoder;
 use crate::text::unicode::utf8;
@@ -43,102 +44,69 @@ pub enum Truncation {
     Middle,
 }
 
-impl Tokenizer {
+impl<T: Borrow<Tokenizer>> Encoder<T> {
     /// The longest text with at most `max_tokens` tokens, including added ones: `text[..start]` followed by
     /// `text[end..]` for the returned range `start..end`, which is empty if the whole text fits.
     ///
     /// # Errors
-    /// [`BudgetError`]: the text cannot be encoded, or the budget is 0 or less than the number of added tokens.
+    /// [`EncodeError`]: the text cannot be encoded, or the budget is 0 or less than the number of added tokens.
     pub fn truncate(
-        &self,
+        &mut self,
         text: &Segmentable<'_>,
         max_tokens: usize,
         side: Truncation,
         options: EncodeOptions,
-        scratch: &mut Scratch,
-    ) -> Result<Range<usize>, BudgetError> {
+    ) -> Result<Range<usize>, EncodeError> {
         let len = text.bytes.len();
         for read in Ends::lens(len, max_tokens) {
             let ends = Ends { head: text.slice(0, read), tail: text.slice(len - read, len), is_whole: read == len };
-            if let Some((start, end)) = self.truncate_ends(&ends, max_tokens, side, options, scratch)? {
+            if let Some((start, end)) = self.truncate_ends(&ends, max_tokens, side, options)? {
                 return Ok(start..len - (ends.tail.bytes.len() - end));
             }
         }
         Ok(len..len)
     }
 
-    /// Appends the tokens of what [`Tokenizer::truncate`] leaves of a text. A text that is read as a whole anyway is
+    /// Appends the tokens of what [`Encoder::truncate`] leaves of a text. A text that is read as a whole anyway is
     /// encoded first: most fit. The budget must hold the added tokens.
     pub(crate) fn encode_truncated(
-        &self,
+        &mut self,
         text: Text<'_>,
         (max_tokens, side): (usize, Truncation),
         options: EncodeOptions,
-        scratch: &mut Scratch,
         ids: &mut Vec<TokenId>,
     ) -> Result<(), EncodeError> {
         let (bytes, before) = (text.as_bytes(), ids.len());
         if Ends::lens(bytes.len(), max_tokens).next() == Some(bytes.len()) {
-            self.encode_into(text, options, scratch, ids)?;
+            self.encode_into(text, options, ids)?;
             if ids.len() - before <= max_tokens {
                 return Ok(());
             }
             ids.truncate(before);
         }
         let text = Segmentable::of_bytes(bytes);
-        let removed = match self.truncate(&text, max_tokens, side, options, scratch) {
+        let removed = match self.truncate(&text, max_tokens, side, options) {
             Ok(removed) => removed,
-            Err(BudgetError::Encode(error)) => return Err(error),
-            Err(_) => 0..bytes.len(),
+            Err(EncodeError::Budget { .. } | EncodeError::Character { .. }) => 0..bytes.len(),
+            Err(error) => return Err(error),
         };
         let kept = [&bytes[..removed.start], &bytes[removed.end..]].concat();
-        self.encode_into(Text::Bytes(&kept), options, scratch, ids)
+        self.encode_into(&kept, options, ids)
     }
 
-    /// As [`Tokenizer::truncate`], given only the ends of a text: how much of the head is kept, and where the rest
+    /// As [`Encoder::truncate`], given only the ends of a text: how much of the head is kept, and where the rest
     /// starts in the tail. `None` if that cannot be known without more of the text.
     ///
     /// # Errors
-    /// As [`Tokenizer::truncate`].
+    /// As [`Encoder::truncate`].
     pub fn truncate_ends(
-        &self,
+        &mut self,
         ends: &Ends<'_>,
         max_tokens: usize,
         side: Truncation,
         options: EncodeOptions,
-        scratch: &mut Scratch,
-    ) -> Result<Option<(usize, usize)>, BudgetError> {
-        let Ends { head, tail, is_whole } = ends;
-        let (mut start, end) = (0, tail.bytes.len());
-        let mut room = 0;
-        if side != Truncation::Left {
-            let mut measure = Measure::new(self, head, (max_tokens, 0), b"", options, scratch)?;
-            room = max_tokens - measure.num_added;
-            if *is_whole && measure.spans.len() <= room {
-                return Ok(Some((end, end)));
-            }
-            if !is_whole && measure.num_certain()? <= room + TOKENS_BEYOND {
-                return Ok(None);
-            }
-            let share = if side == Truncation::Middle { room.div_ceil(2) } else { room };
-            start = measure.longest_start(share)?;
-            room -= share;
-        }
-        if side == Truncation::Right {
-            return Ok(Some((start, end)));
-        }
-        let mut measure = Measure::new(self, tail, (max_tokens, 0), b"", options, scratch)?;
-        if side == Truncation::Left {
-            room = max_tokens - measure.num_added;
-            if *is_whole && measure.spans.len() <= room {
-                return Ok(Some((end, end)));
-            }
-        }
-        if !is_whole && !measure.ends_alike(max_tokens + TOKENS_BEYOND + 1)? {
-            return Ok(None);
-        }
-        let low = if *is_whole { start } else { 0 };
-        Ok(Some((start, measure.longest_end(&head.slice(0, start), low, room)?)))
+    ) -> Result<Option<(usize, usize)>, EncodeError> {
+        self.work(|tokenizer, scratch| ends.truncate(tokenizer, max_tokens, side, options, scratch))
     }
 }
 
@@ -154,6 +122,48 @@ pub struct Ends<'a> {
 }
 
 impl Ends<'_> {
+    /// As [`Encoder::truncate_ends`].
+    fn truncate(
+        &self,
+        tokenizer: &Tokenizer,
+        max_tokens: usize,
+        side: Truncation,
+        options: EncodeOptions,
+        scratch: &mut Scratch,
+    ) -> Result<Option<(usize, usize)>, EncodeError> {
+        let Ends { head, tail, is_whole } = self;
+        let (mut start, end) = (0, tail.bytes.len());
+        let mut room = 0;
+        if side != Truncation::Left {
+            let mut measure = Measure::new(tokenizer, head, (max_tokens, 0), b"", options, scratch)?;
+            room = max_tokens - measure.num_added;
+            if *is_whole && measure.spans.len() <= room {
+                return Ok(Some((end, end)));
+            }
+            if !is_whole && measure.num_certain()? <= room + TOKENS_BEYOND {
+                return Ok(None);
+            }
+            let share = if side == Truncation::Middle { room.div_ceil(2) } else { room };
+            start = measure.longest_start(share)?;
+            room -= share;
+        }
+        if side == Truncation::Right {
+            return Ok(Some((start, end)));
+        }
+        let mut measure = Measure::new(tokenizer, tail, (max_tokens, 0), b"", options, scratch)?;
+        if side == Truncation::Left {
+            room = max_tokens - measure.num_added;
+            if *is_whole && measure.spans.len() <= room {
+                return Ok(Some((end, end)));
+            }
+        }
+        if !is_whole && !measure.ends_alike(max_tokens + TOKENS_BEYOND + 1)? {
+            return Ok(None);
+        }
+        let low = if *is_whole { start } else { 0 };
+        Ok(Some((start, measure.longest_end(&head.slice(0, start), low, room)?)))
+    }
+
     /// How much of both ends of a text to read: a few times what `max_tokens` tokens take, then more each time, and at
     /// last all `len` of it.
     pub fn lens(len: usize, max_tokens: usize) -> impl Iterator<Item = usize> {
@@ -191,13 +201,13 @@ impl Measure<'_, '_> {
         let mut half = Spans::default();
         let middle = self.floor(self.len() / 2);
         let plain = EncodeOptions { add_special: false, ..self.options };
-        self.tokenizer.encode_into(self.text.text(middle..self.len()), plain, self.scratch, &mut half)?;
+        self.tokenizer.encode_within(self.text.text(middle..self.len()), None, plain, self.scratch, &mut half)?;
         let mut ends = self.spans.iter().rev().zip(half.spans.iter().rev()).take(number);
         Ok(ends.len() == number && ends.all(|(in_all, in_half)| in_all.end == middle + in_half.end))
     }
 
     /// The end of the longest start of the text with this many tokens.
-    fn longest_start(&mut self, num_tokens: usize) -> Result<usize, BudgetError> {
+    fn longest_start(&mut self, num_tokens: usize) -> Result<usize, EncodeError> {
         let budget = self.num_added + num_tokens;
         let at = self.token_end(num_tokens);
         let mut from = at;
@@ -210,7 +220,7 @@ impl Measure<'_, '_> {
 
     /// The start of the longest end of the text that fits after `before` and starts at `low` or later, about
     /// `num_tokens` long.
-    fn longest_end(&mut self, before: &Segmentable<'_>, low: usize, num_tokens: usize) -> Result<usize, BudgetError> {
+    fn longest_end(&mut self, before: &Segmentable<'_>, low: usize, num_tokens: usize) -> Result<usize, EncodeError> {
         let (len, max_tokens, num) = (self.len(), self.max_tokens, self.spans.len());
         let mut from = self.token_end(num - num_tokens).max(low);
         let beyond = self.token_end(num.saturating_sub(num_tokens + TOKENS_BEYOND)).max(low);
@@ -225,8 +235,8 @@ impl Measure<'_, '_> {
         &mut self,
         mut from: usize,
         to: usize,
-        mut fits: impl FnMut(&mut Self, usize) -> Result<bool, BudgetError>,
-    ) -> Result<usize, BudgetError> {
+        mut fits: impl FnMut(&mut Self, usize) -> Result<bool, EncodeError>,
+    ) -> Result<usize, EncodeError> {
         for _ in 0..SINGLE_STEPS {
             interrupt::check();
             if from == to || fits(self, from)? {

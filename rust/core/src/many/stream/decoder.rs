@@ -15,21 +15,21 @@
 //! Deviations: those of the detokenizer. -1 is an invalid id even if the vocabulary has no BOS.
 
 use std::borrow::Borrow;
-use std::fmt;
 use std::sync::Arc;
 
 use super::characters::{REPLACEMENT, Utf8Decoder};
 use super::spaces::Spaces;
 use super::stop::{Search, StopStrings};
 use crate::decode::DecodeOptions;
-use crate::error::TokenIndexError;
+use crate::error::DecodeError;
 use crate::token::TokenId;
 use crate::tokenizer::Tokenizer;
 use crate::work::interrupt::Ticker;
-use crate::work::memory::append;
+use crate::work::memory::{self, append};
 
 /// What a [`StreamDecoder`] outputs.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct StreamDecodeOptions {
     /// What the text contains.
     pub decode: DecodeOptions,
@@ -40,29 +40,20 @@ pub struct StreamDecodeOptions {
     pub stop: Arc<StopStrings>,
 }
 
-/// Why a [`StreamDecoder`] cannot take a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PrimeError {
-    /// An id is not in the vocabulary.
-    TokenIndex(TokenIndexError),
-    /// Some ids have been decoded already.
-    Late,
-}
-
-impl fmt::Display for PrimeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TokenIndex(error) => error.fmt(f),
-            Self::Late => f.write_str("a prompt comes before the first id that is decoded"),
-        }
+impl StreamDecodeOptions {
+    /// Sets [`StreamDecodeOptions::decode`].
+    pub fn decode(self, decode: DecodeOptions) -> Self {
+        Self { decode, ..self }
     }
-}
 
-impl std::error::Error for PrimeError {}
+    /// Sets [`StreamDecodeOptions::is_text`].
+    pub fn text(self, is_text: bool) -> Self {
+        Self { is_text, ..self }
+    }
 
-impl From<TokenIndexError> for PrimeError {
-    fn from(error: TokenIndexError) -> Self {
-        Self::TokenIndex(error)
+    /// Sets [`StreamDecodeOptions::stop`].
+    pub fn stop(self, stop: Arc<StopStrings>) -> Self {
+        Self { stop, ..self }
     }
 }
 
@@ -72,7 +63,9 @@ impl From<TokenIndexError> for PrimeError {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use ggtok_core::{Definition, StopStrings, StreamDecodeOptions, StreamDecoder, StringIndex, Tokenizer};
+/// use ggtok_core::stream::{StopStrings, StreamDecodeOptions, StreamDecoder};
+/// use ggtok_core::vocab::{Definition, StringIndex};
+/// use ggtok_core::Tokenizer;
 ///
 /// let tokens = ["<unk>", "<s>", "</s>", "▁a", "<0xC3>", "<0xA9>", "▁en", "d"];
 /// let (data, index) = StringIndex::concatenate(&tokens)?;
@@ -86,7 +79,7 @@ impl From<TokenIndexError> for PrimeError {
 /// let tokenizer = Tokenizer::new(&definition)?;
 ///
 /// let stop = Arc::new(StopStrings::new([" end"])?);
-/// let options = StreamDecodeOptions { is_text: true, stop, ..StreamDecodeOptions::default() };
+/// let options = StreamDecodeOptions::default().text(true).stop(stop);
 /// let mut decoder = StreamDecoder::new(&tokenizer, options);
 /// let mut text = Vec::new();
 /// decoder.push(&[3, 4], &mut text)?;
@@ -94,7 +87,7 @@ impl From<TokenIndexError> for PrimeError {
 /// decoder.push(&[5, 6], &mut text)?;
 /// assert_eq!((text.as_slice(), decoder.stopped()), ("aé".as_bytes(), None));
 /// decoder.push(&[7], &mut text)?;
-/// assert_eq!(decoder.finish(&mut text), Some(0));
+/// assert_eq!(decoder.finish(&mut text)?, Some(0));
 /// assert_eq!(text, "aé".as_bytes());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -147,41 +140,33 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
     /// bytes outputs them as they are, one of text replaces them. Stop strings do not begin in the prompt.
     ///
     /// # Errors
-    /// - [`PrimeError::TokenIndex`]: an id is not in the vocabulary. None was taken.
-    /// - [`PrimeError::Late`]: ids were pushed before.
-    pub fn prime(&mut self, ids: &[TokenId]) -> Result<(), PrimeError> {
+    /// - [`DecodeError::UnknownId`]: an id is not in the vocabulary. None was taken.
+    /// - [`DecodeError::LatePrompt`]: ids were pushed before.
+    pub fn prime(&mut self, ids: &[TokenId]) -> Result<(), DecodeError> {
         if self.has_begun {
-            return Err(PrimeError::Late);
+            return Err(DecodeError::LatePrompt);
         }
-        self.check(ids)?;
-        let mut ticker = Ticker::default();
-        for &id in ids {
-            ticker.tick();
-            self.take::<true>(id, &mut Vec::new());
-        }
-        Ok(())
+        self.take_all::<true>(ids, &mut Vec::new())
     }
 
     /// Takes ids and appends the settled part of their text. After a stop string nothing more is output.
     ///
     /// # Errors
-    /// [`TokenIndexError`]: an id is not in the vocabulary. None was taken.
+    /// [`DecodeError::UnknownId`]: an id is not in the vocabulary. None was taken.
     #[inline]
-    pub fn push(&mut self, ids: &[TokenId], out: &mut Vec<u8>) -> Result<(), TokenIndexError> {
-        self.check(ids)?;
-        if !self.has_begun {
-            self.begin();
-        }
-        let mut ticker = Ticker::default();
-        for &id in ids {
-            ticker.tick();
-            self.take::<false>(id, out);
-        }
-        Ok(())
+    pub fn push(&mut self, ids: &[TokenId], out: &mut Vec<u8>) -> Result<(), DecodeError> {
+        self.take_all::<false>(ids, out)
     }
 
     /// Ends the text: appends what was held back, and returns the index of the stop string that ended it.
-    pub fn finish(mut self, out: &mut Vec<u8>) -> Option<usize> {
+    ///
+    /// # Errors
+    /// [`DecodeError::OutOfMemory`].
+    pub fn finish(self, out: &mut Vec<u8>) -> Result<Option<usize>, DecodeError> {
+        Ok(memory::catch(|| self.flush(out))?)
+    }
+
+    fn flush(mut self, out: &mut Vec<u8>) -> Option<usize> {
         let mut rest = Vec::new();
         if let Some(spaces) = &mut self.spaces {
             let mut bytes = Vec::new();
@@ -204,8 +189,19 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
     }
 
     #[inline]
-    fn check(&self, ids: &[TokenId]) -> Result<(), TokenIndexError> {
-        ids.iter().try_for_each(|&id| self.tokenizer.borrow().check_id(id))
+    fn take_all<const IS_PROMPT: bool>(&mut self, ids: &[TokenId], out: &mut Vec<u8>) -> Result<(), DecodeError> {
+        ids.iter().try_for_each(|&id| self.tokenizer.borrow().check_id(id))?;
+        let work = || {
+            if !IS_PROMPT && !self.has_begun {
+                self.begin();
+            }
+            let mut ticker = Ticker::default();
+            for &id in ids {
+                ticker.tick();
+                self.take::<IS_PROMPT>(id, out);
+            }
+        };
+        Ok(memory::catch(work)?)
     }
 
     /// Ends the prompt. An EOS at its end is not the end of the text, so from here on it is kept.

@@ -18,16 +18,19 @@
 
 use std::borrow::Borrow;
 
+use crate::encode::model::Fragment;
 use crate::encode::model::any::AnyScratch;
-use crate::encode::model::{Fragment, Progress};
+use crate::encode::model::progress::Progress;
+use crate::encode::scratch::Scratch;
 use crate::encode::sink::Sink;
 use crate::encode::special::Item;
+use crate::encoder::Encoder;
 use crate::error::EncodeError;
 use crate::text::unicode::utf8::complete_len;
 use crate::token::TokenId;
 use crate::tokenizer::{EncodeOptions, MAX_TEXT, Tokenizer};
 use crate::work::interrupt;
-use crate::work::memory::append;
+use crate::work::memory::{self, append};
 
 /// How many bytes of a long part are taken at once.
 const STEP: usize = 1 << 18;
@@ -56,7 +59,8 @@ impl Waiting {
 ///
 /// # Examples
 /// ```
-/// use ggtok_core::{Definition, EncodeOptions, StreamEncoder, StringIndex, Tokenizer};
+/// use ggtok_core::vocab::{Definition, StringIndex};
+/// use ggtok_core::{EncodeOptions, Tokenizer};
 ///
 /// let (data, index) = StringIndex::concatenate(&["<unk>", "<s>", "</s>", "▁", "a", "▁a", "b"])?;
 /// let scores = [0.0, 0.0, 0.0, -1.0, -2.0, -0.5, -2.0];
@@ -69,11 +73,11 @@ impl Waiting {
 /// let tokenizer = Tokenizer::new(&definition)?;
 ///
 /// let mut ids = Vec::new();
-/// let mut encoder = StreamEncoder::new(&tokenizer, EncodeOptions::default())?;
-/// encoder.push(b"a", &mut ids)?;
-/// encoder.push(b"b a", &mut ids)?;
-/// encoder.finish(&mut ids)?;
-/// assert_eq!(ids, tokenizer.encode("ab a", EncodeOptions::default())?);
+/// let mut stream = tokenizer.encoder().stream(EncodeOptions::default())?;
+/// stream.push("a", &mut ids)?;
+/// stream.push("b a", &mut ids)?;
+/// stream.finish(&mut ids)?;
+/// assert_eq!(ids, tokenizer.encode("ab a")?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -91,6 +95,17 @@ pub struct StreamEncoder<T> {
     progress: Option<Progress>,
 }
 
+impl<T: Borrow<Tokenizer> + Clone> Encoder<T> {
+    /// A stream at the start of a text. It holds only its own progress, so thousands may be open: what it writes to
+    /// besides are the caches that the tokenizer keeps.
+    ///
+    /// # Errors
+    /// As [`StreamEncoder::new`].
+    pub fn stream(&self, options: EncodeOptions) -> Result<StreamEncoder<T>, EncodeError> {
+        StreamEncoder::new(self.tokenizer().clone(), options)
+    }
+}
+
 impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
     /// An encoder at the start of a text.
     ///
@@ -106,8 +121,14 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
     /// Takes more of the text, cut anywhere, even inside a character, and pushes the settled tokens without spans.
     ///
     /// # Errors
-    /// [`EncodeError::TextTooLong`]: more than 2 GiB are unsettled.
-    pub fn push<S: Sink>(&mut self, text: &[u8], sink: &mut S) -> Result<(), EncodeError> {
+    /// Then the stream is over, and the sink may hold some of the tokens.
+    /// - [`EncodeError::TextTooLong`]: more than 2 GiB are unsettled.
+    /// - [`EncodeError::OutOfMemory`].
+    pub fn push<S: Sink>(&mut self, text: impl AsRef<[u8]>, sink: &mut S) -> Result<(), EncodeError> {
+        memory::catch(|| self.take(text.as_ref(), sink))?
+    }
+
+    fn take<S: Sink>(&mut self, text: &[u8], sink: &mut S) -> Result<(), EncodeError> {
         const { assert!(!S::SPANS, "a stream has no spans") };
         if let Some(bos) = self.bos.take() {
             sink.push(bos, 0..0);
@@ -130,14 +151,18 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
     ///
     /// # Errors
     /// As [`StreamEncoder::push`].
-    pub fn finish<S: Sink>(mut self, sink: &mut S) -> Result<(), EncodeError> {
-        self.push(&[], sink)?;
+    pub fn finish<S: Sink>(self, sink: &mut S) -> Result<(), EncodeError> {
+        memory::catch(|| self.end(sink))?
+    }
+
+    fn end<S: Sink>(mut self, sink: &mut S) -> Result<(), EncodeError> {
+        self.take(&[], sink)?;
         self.partition(true, sink);
         let tokenizer = self.tokenizer.borrow();
         if let Some(progress) = self.progress {
-            tokenizer.with_scratch(|scratch| {
-                let (_, _, model) = scratch.of(tokenizer.number(), tokenizer.model());
-                end_fragment(tokenizer, &mut self.fragment, progress, model, sink);
+            tokenizer.pool().with(|mut scratch| {
+                end_fragment(tokenizer, &mut self.fragment, progress, &mut scratch.model, sink);
+                ((), scratch)
             });
         }
         if let Some(eos) = self.eos {
@@ -157,8 +182,8 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
         let tokenizer: &Tokenizer = (*tokenizer).borrow();
         let specials = tokenizer.specials(self.parse_special);
         let settled = if is_end { input.text.len() } else { specials.settled(&input.text) };
-        tokenizer.with_scratch(|scratch| {
-            let (special, _, model) = scratch.of(tokenizer.number(), tokenizer.model());
+        tokenizer.pool().with(|mut scratch| {
+            let Scratch { special, model, .. } = &mut *scratch;
             for item in specials.partition(&input.text[..settled], None, special) {
                 match *item {
                     Item::Text(start, end) => {
@@ -177,6 +202,7 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
                     }
                 }
             }
+            ((), scratch)
         });
         input.drop_start(settled);
     }

@@ -9,7 +9,8 @@
 use memchr::memmem;
 
 use crate::encode::model::bpe::{Bpe, BpeScratch};
-use crate::encode::model::{Fragment, Model, Progress};
+use crate::encode::model::progress::Progress;
+use crate::encode::model::{Fragment, Model};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;

@@ -31,8 +31,8 @@ use super::lattice::{Candidates, Lattice};
 use super::segments::{Pass, is_space};
 use super::{Unigram, UnigramScratch};
 use crate::encode::model::Fragment;
+use crate::encode::model::progress::{UnigramProgress, Way};
 use crate::encode::normalizer::rewritten::Rewritten;
-use crate::encode::normalizer::unigram::{NormalizerProgress, UnigramNormalizer};
 use crate::encode::sink::Sink;
 use crate::lookup::trie::backward::SHORT;
 use crate::text::unicode::utf8;
@@ -43,61 +43,6 @@ use crate::work::interrupt::Ticker;
 
 /// How many bytes may wait for the next cut. Words of real texts are shorter.
 const MAX_WAITING: usize = if cfg!(test) { 8 } else { 1 << 10 };
-
-/// The state of a fragment between parts.
-#[derive(Debug, Clone)]
-pub(crate) struct UnigramProgress {
-    way: Way,
-    /// How many bytes of the fragment have been taken.
-    len: usize,
-    /// The sum of scores of the tokens pushed so far.
-    score: f64,
-    /// Whether the last of them is unknown.
-    after_unknown: bool,
-    normalizer: NormalizerProgress,
-    /// What is left of the normalized text that is searched.
-    normalized: Vec<u8>,
-    /// How long that has to be before it is searched again.
-    goal: usize,
-}
-
-/// How the next part is encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Segments,
-    /// Searched up to the next space.
-    SearchWord,
-    /// Searched up to the end.
-    SearchRest,
-}
-
-impl UnigramProgress {
-    pub(super) fn new(normalizer: &UnigramNormalizer) -> Self {
-        Self {
-            way: Way::Segments,
-            len: 0,
-            score: 0.0,
-            after_unknown: false,
-            normalizer: normalizer.start(),
-            normalized: Vec::new(),
-            goal: 0,
-        }
-    }
-
-    /// The sum of scores of the tokens pushed so far.
-    #[cfg(test)]
-    pub(super) fn score(&self) -> f64 {
-        self.score
-    }
-
-    /// Begins to search, if this is not yet the case. All text before has been pushed.
-    fn search(&mut self, way: Way) {
-        if self.way == Way::Segments && self.len > 0 {
-            self.normalizer = UnigramNormalizer::in_word();
-        }
-        self.way = way;
-    }
-}
 
 /// Passes tokens on and adds up the scores of those that are known.
 struct Scored<'a, S> {
