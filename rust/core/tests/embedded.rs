@@ -193,7 +193,7 @@ proptest! {
         let options = EncodeOptions::new().parse_special(parse_special);
         for tokenizer in &*TOKENIZERS {
             for side in [Truncation::Right, Truncation::Left, Truncation::Middle] {
-                let whole = Ends { head: text, tail: text, is_whole: true };
+                let whole = Ends { head: text.clone(), tail: text.clone(), is_whole: true };
                 let expected = tokenizer.encoder().truncate_ends(&whole, max_tokens, side, options);
                 let expected = expected.expect("a large budget").expect("a whole text");
                 let found = tokenizer.encoder().truncate(&text, max_tokens, side, options).expect("a large budget");

@@ -40,7 +40,7 @@ fn run_out() {
     assert_eq!(tokenizer.count(&text), Err(EncodeError::OutOfMemory));
     assert_eq!(EncodeError::OutOfMemory.to_string(), "out of memory: there is not enough for this text");
     let split = SplitOptions::new(100);
-    assert_eq!(encoder.split(&Segmentable::new(&text), &split, options), Err(EncodeError::OutOfMemory));
+    assert_eq!(encoder.split(&Segmentable::new(&text), split, options), Err(EncodeError::OutOfMemory));
     let mut parts = Parts::default();
     parts.push(&text, true);
     assert_eq!(encoder.parts(&parts, options), Err(EncodeError::OutOfMemory));
