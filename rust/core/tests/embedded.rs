@@ -134,12 +134,13 @@ fn decoded_rows_are_taken_in_order_until_one_fails() {
 fn any_text_can_be_encoded_and_decoded_where_possible() {
     let tokenizer = &TOKENIZERS[1];
     let (string, text) = ("é ü".to_owned(), "é ü");
+    let cow = Cow::Borrowed(text);
     let ids = tokenizer.encode(text).expect("ids");
     let all = [
         tokenizer.encode(&string),
-        tokenizer.encode(string.clone()),
-        tokenizer.encode(Cow::Borrowed(text)),
-        tokenizer.encode(&Cow::<str>::Owned(string)),
+        tokenizer.encode(string),
+        tokenizer.encode(&cow),
+        tokenizer.encode(cow),
         tokenizer.encode(text.as_bytes()),
         tokenizer.encode(text.as_bytes().to_vec()),
         tokenizer.encode(b"\xC3\xA9 \xC3\xBC"),
