@@ -64,8 +64,8 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
     /// The tokens of a text, as [`Tokenizer::encode`].
     ///
     /// # Errors
-    /// [`EncodeError`]: there is no vocabulary, a token that must be added is missing, the text is too long, or there is
-    /// not enough memory.
+    /// [`EncodeError`]: the file has no vocabulary, a token that must be added is missing, the text is too long, or
+    /// memory runs out.
     pub fn encode(&mut self, text: impl AsText) -> Result<Vec<TokenId>, EncodeError> {
         self.encode_with(text, EncodeOptions::default())
     }
@@ -157,8 +157,8 @@ impl Tokenizer {
     /// read as text. Calls of one thread share a cache.
     ///
     /// # Errors
-    /// [`EncodeError`]: there is no vocabulary, a token that must be added is missing, the text is too long, or there is
-    /// not enough memory.
+    /// [`EncodeError`]: the file has no vocabulary, a token that must be added is missing, the text is too long, or
+    /// memory runs out.
     pub fn encode(&self, text: impl AsText) -> Result<Vec<TokenId>, EncodeError> {
         self.with_encoder(|encoder| encoder.encode(text))
     }
