@@ -84,7 +84,7 @@ def test_too_little_memory(kind: str, text: str) -> None:
     ended = re.findall("^memory allocation of [0-9]{1,4} bytes failed$", done.stderr, re.MULTILINE)
     assert {code for _, code in codes} <= {"0", "1", str(-signal.SIGABRT)}, codes
     assert len(ended) == sum(code == str(-signal.SIGABRT) for _, code in codes) <= 2, done.stderr[-1000:]
-    assert {"encode_batch", "encode_parts"} <= {name for name, code in codes if code == "1"}
+    assert {"encode_parts", "encode_with_offsets"} <= {name for name, code in codes if code == "1"}
 
 
 @NEEDS_STATM

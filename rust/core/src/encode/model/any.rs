@@ -19,6 +19,7 @@ use super::{Fragment, Model, ModelScratch};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::vocabulary::{Definition, Kind, Vocabulary};
+use crate::work::memory;
 
 /// Any algorithm.
 #[derive(Debug)]
@@ -54,22 +55,30 @@ macro_rules! dispatch {
     };
 }
 
-/// The scratch space of the calls of one tokenizer. Its algorithm uses one of the fields, which is filled on first use.
+/// The scratch space of the calls of one tokenizer. Its algorithm uses one of the fields, which gets its only item on
+/// first use: a `Box` would end the process if it found no memory.
 #[derive(Debug)]
 pub(crate) struct AnyScratch {
     /// The most memory of the cache, in bytes.
     cache_limit: usize,
-    spm: Option<Box<SpmScratch>>,
-    bpe: Option<Box<BpeScratch>>,
-    wordpiece: Option<Box<WordPieceScratch>>,
-    unigram: Option<Box<UnigramScratch>>,
-    plamo2: Option<Box<Plamo2Scratch>>,
+    spm: Vec<SpmScratch>,
+    bpe: Vec<BpeScratch>,
+    wordpiece: Vec<WordPieceScratch>,
+    unigram: Vec<UnigramScratch>,
+    plamo2: Vec<Plamo2Scratch>,
 }
 
 impl AnyScratch {
     /// An empty space whose cache takes at most this many bytes.
     pub(crate) fn new(cache_limit: usize) -> Self {
-        Self { cache_limit, spm: None, bpe: None, wordpiece: None, unigram: None, plamo2: None }
+        Self {
+            cache_limit,
+            spm: Vec::new(),
+            bpe: Vec::new(),
+            wordpiece: Vec::new(),
+            unigram: Vec::new(),
+            plamo2: Vec::new(),
+        }
     }
 
     pub(crate) fn cache_limit(&self) -> usize {
@@ -87,14 +96,11 @@ impl AnyScratch {
 
     /// The cache, once a text has been encoded and if the algorithm has one.
     pub(crate) fn cache(&mut self) -> Option<&mut WordCache> {
-        match self {
-            Self { spm: Some(scratch), .. } => Some(scratch.cache()),
-            Self { bpe: Some(scratch), .. } => Some(scratch.cache()),
-            Self { wordpiece: Some(scratch), .. } => Some(scratch.cache()),
-            Self { unigram: Some(scratch), .. } => Some(scratch.cache()),
-            Self { plamo2: Some(scratch), .. } => Some(scratch.cache()),
-            _ => None,
+        fn of<S: ModelScratch>(scratch: &mut [S]) -> Option<&mut WordCache> {
+            scratch.first_mut().map(S::cache)
         }
+        let Self { spm, bpe, wordpiece, unigram, plamo2, .. } = self;
+        of(spm).or(of(bpe)).or(of(wordpiece)).or(of(unigram)).or(of(plamo2))
     }
 
     /// Frees all memory except that of the cache.
@@ -107,27 +113,30 @@ impl AnyScratch {
     }
 }
 
-fn release<S: ModelScratch>(scratch: &mut Option<Box<S>>) {
-    if let Some(scratch) = scratch {
+fn release<S: ModelScratch>(scratch: &mut [S]) {
+    for scratch in scratch {
         let cache = std::mem::take(scratch.cache());
-        **scratch = S::default();
+        *scratch = S::default();
         *scratch.cache() = cache;
     }
 }
 
 /// The scratch space of one algorithm.
 #[inline(always)]
-fn of<S: ModelScratch>(scratch: &mut Option<Box<S>>, cache_limit: usize) -> &mut S {
-    scratch.get_or_insert_with(|| new_scratch(cache_limit))
+fn of<S: ModelScratch>(scratch: &mut Vec<S>, cache_limit: usize) -> &mut S {
+    if scratch.is_empty() {
+        add_scratch(scratch, cache_limit);
+    }
+    &mut scratch[0]
 }
 
 /// Not inlined, because it needs a large stack frame.
 #[cold]
 #[inline(never)]
-fn new_scratch<S: ModelScratch>(cache_limit: usize) -> Box<S> {
-    let mut scratch = Box::<S>::default();
-    scratch.cache().set_limit(cache_limit);
-    scratch
+fn add_scratch<S: ModelScratch>(scratch: &mut Vec<S>, cache_limit: usize) {
+    *scratch = memory::with_capacity(1);
+    scratch.push(S::default());
+    scratch[0].cache().set_limit(cache_limit);
 }
 
 fn build<M: Model>(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Box<M>, VocabularyError> {

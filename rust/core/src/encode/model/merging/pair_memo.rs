@@ -5,6 +5,7 @@
 
 use super::symbol::{Merge, NO_SYMBOL, Symbol};
 use crate::lookup::hash::Seed;
+use crate::work::memory;
 
 /// The merges looked up most recently.
 #[derive(Debug, Default)]
@@ -41,7 +42,7 @@ impl PairMemo {
 
     #[inline(never)]
     fn keep(&mut self, at: usize, left: Symbol, right: Symbol, merge: Merge) -> Merge {
-        self.slots.resize(Self::NUM_SLOTS, KnownMerge { left: NO_SYMBOL, right: NO_SYMBOL, merge });
+        memory::fill(&mut self.slots, Self::NUM_SLOTS, KnownMerge { left: NO_SYMBOL, right: NO_SYMBOL, merge });
         self.slots[at] = KnownMerge { left, right, merge };
         merge
     }

@@ -13,6 +13,7 @@
 use std::collections::HashMap;
 
 use super::stage::{Event, MAX_HELD, Stage, StageState, Walk};
+use crate::work::memory;
 
 /// The length of a row.
 pub(super) const STRIDE: usize = 64;
@@ -285,6 +286,7 @@ impl Learned {
         self.loops.push(loops);
         self.states.push(state.clone());
         self.numbers.insert(state, number);
+        memory::reserve(&mut self.table, STRIDE);
         self.table.resize(self.states.len() * STRIDE, Entry::NOT_LEARNED);
         number
     }
