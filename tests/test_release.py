@@ -108,6 +108,16 @@ def test_the_oldest_rust_is_what_ci_builds_with() -> None:
         assert f"Rust {CARGO['rust-version']} or newer" in (crate / "README.md").read_text(encoding="utf-8")
 
 
+def test_nothing_is_published_before_the_crates_pass_on_aarch64() -> None:
+    text = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    jobs = dict(re.findall(r"^  ([\w-]+):\n((?:(?:    .*| *#.*)?\n)+)", text.partition("\njobs:\n")[2], re.MULTILINE))
+    tested = [name for name, job in jobs.items() if "runs-on: ubuntu-24.04-arm\n" in job and "run: cargo test" in job]
+    assert len(tested) == 1
+    crates = " ".join(f"-p {name}" for name in ("ggtok-core", "ggtok-chat", "ggtok-train", "ggtok-explain"))
+    assert f"run: cargo test {crates} --locked\n" in jobs[tested[0]]
+    assert set(re.findall(r"[\w-]+", re.findall(r"needs: (.*)", jobs["pypi"])[0])) >= {*tested, "smoke", "checks"}
+
+
 def test_notices_are_current() -> None:
     if not shutil.which("cargo"):
         pytest.skip("cargo is not installed")
