@@ -6,14 +6,20 @@
 /// Starts to load `slice[at]` into the processor's cache. Does nothing if `at` is out of bounds.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], at: usize) {
+    let address = slice.as_ptr().wrapping_add(at);
+    // SAFETY: a prefetch has no visible effect, and no address makes it fault.
     #[cfg(target_arch = "x86_64")]
-    {
+    unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch has no visible effect, and no address makes it fault.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(at).cast()) };
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, at);
+    // SAFETY: as above. Stable Rust has no intrinsic for this instruction.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nomem, nostack, preserves_flags));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = address;
 }
 
 #[cfg(test)]

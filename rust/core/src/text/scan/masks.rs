@@ -1,10 +1,16 @@
 //! Classifies every byte of a block, with one mask per class: two table look-ups for 64 bytes at once.
 //!
 //! The two halves of a byte each select an entry of a 16-entry table, and the bits that both entries share are the
-//! byte's classes. With AVX2, one shuffle looks up 32 bytes; without it, a table of 256 entries is read byte by byte.
+//! byte's classes. One shuffle looks up 32 bytes with AVX2 and 16 with NEON; without them, a table of 256 entries is
+//! read byte by byte.
 //!
 //! Source: the technique is described by Muła and Lemire, "Faster Base64 Encoding and Decoding Using AVX2 Instructions"
-//! (2018). Complexity: one to two instructions per byte with AVX2.
+//! (2018). Complexity: one to two instructions per byte with AVX2 or NEON.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+mod neon;
 
 use super::{BLOCK, gather};
 
@@ -52,6 +58,7 @@ pub(crate) struct WordClasses {
 // Classes as bits of a table entry. Letters are two rectangles in the plane of high and low halves.
 const LETTER_LOW: u8 = 1;
 const LETTER_HIGH: u8 = 2;
+const LETTER: u8 = LETTER_LOW | LETTER_HIGH;
 const DIGIT: u8 = 4;
 const SPACE: u8 = 8;
 const BLANK: u8 = 16;
@@ -87,39 +94,54 @@ const HIGH: [u8; 16] = [
     0, 0, 0, 0, 0, 0, LETTER_LEAD, 0,
 ];
 
-/// The classes of a byte.
+/// The classes of a byte. All letters are `LETTER_LOW`, so that one bit is enough.
 static CLASSES: [u8; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
     while byte < 256 {
-        table[byte] = LOW[byte % 16] & HIGH[byte / 16];
+        let classes = LOW[byte % 16] & HIGH[byte / 16];
+        table[byte] = classes | (classes & LETTER_HIGH) >> 1;
         byte += 1;
     }
     table
 };
+
+/// The bytes of a block that are in any of some classes: the lowest of these must include the others.
+fn portable_of(block: &[u8; BLOCK]) -> impl Fn(u8) -> u64 {
+    let classes = block.map(|byte| CLASSES[usize::from(byte)]);
+    move |any| gather(&classes, |eight| eight >> any.trailing_zeros())
+}
 
 impl Masks {
     /// The masks of a block.
     #[inline]
     pub(crate) fn new(block: &[u8; BLOCK]) -> Self {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            return avx2::masks(block);
+        if let Some(avx2) = avx2::Avx2::detect() {
+            return avx2.masks(block);
+        }
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        if let Some(neon) = neon::Neon::detect() {
+            return neon.masks(block);
         }
         Self::portable(block)
     }
 
     fn portable(block: &[u8; BLOCK]) -> Self {
-        let classes = block.map(|byte| CLASSES[usize::from(byte)]);
-        let of = |class: u8| gather(&classes, |eight| eight >> class.trailing_zeros());
-        let beyond_ascii = gather(block, |eight| eight >> 7);
-        let second_bits = gather(block, |eight| eight >> 6);
+        Self::from_classes(portable_of(block), gather(block, |eight| eight >> 7), gather(block, |eight| eight >> 6))
+    }
+
+    /// `of` gives the bytes that are in any of some classes. The other two masks are the highest bits of all bytes, and
+    /// the second highest.
+    #[inline(always)]
+    fn from_classes(of: impl Fn(u8) -> u64, beyond_ascii: u64, second_bits: u64) -> Self {
+        let blank = of(BLANK);
         Self {
-            letter: of(LETTER_LOW) | of(LETTER_HIGH),
+            letter: of(LETTER),
             digit: of(DIGIT),
             space: of(SPACE),
-            blank: of(BLANK),
-            newline: of(FEED) & !of(BLANK),
+            blank,
+            newline: of(FEED) & !blank,
             apostrophe: of(APOSTROPHE),
             lead: beyond_ascii & second_bits,
             letter_lead: of(LETTER_LEAD),
@@ -147,18 +169,26 @@ impl WordClasses {
     #[inline]
     pub(crate) fn new(block: &[u8; BLOCK]) -> Self {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            return avx2::word_classes(block);
+        if let Some(avx2) = avx2::Avx2::detect() {
+            return avx2.word_classes(block);
+        }
+        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+        if let Some(neon) = neon::Neon::detect() {
+            return neon.word_classes(block);
         }
         Self::portable(block)
     }
 
     fn portable(block: &[u8; BLOCK]) -> Self {
-        let Masks { letter, digit, space, blank, newline, lead, inner, .. } = Masks::portable(block);
-        // Of the blanks 9, 11 and 12, only the horizontal tab is odd and has bit 1 clear.
-        let tab = blank & gather(block, |eight| eight & !(eight >> 1));
-        let space = space | newline | tab;
-        Self { letter, digit, space, other: (controls(block) | lead | inner) & !space }
+        Self::from_classes(portable_of(block), controls(block) | gather(block, |eight| eight >> 7))
+    }
+
+    /// `of` is as in [`Masks::from_classes`]. `unprintable` has the control characters, and all bytes beyond ASCII.
+    #[inline(always)]
+    fn from_classes(of: impl Fn(u8) -> u64, unprintable: u64) -> Self {
+        // Newlines are only feeds, horizontal tabs only blanks, and other blanks both.
+        let space = of(SPACE) | of(BLANK) ^ of(FEED);
+        Self { letter: of(LETTER), digit: of(DIGIT), space, other: unprintable & !space }
     }
 }
 
@@ -171,117 +201,6 @@ pub(crate) fn controls(block: &[u8; BLOCK]) -> u64 {
     })
 }
 
-/// A block in two registers. This is worth its `unsafe`: English is encoded a third faster.
-#[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use super::{APOSTROPHE, BLANK, BLOCK, DIGIT, FEED, HIGH, LETTER_HIGH, LETTER_LOW, LOW, Masks, SPACE, WordClasses};
-    use std::arch::x86_64::{
-        __m256i, _mm_loadu_si128, _mm256_add_epi8, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8,
-        _mm256_cmpgt_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_setzero_si256,
-        _mm256_shuffle_epi8, _mm256_slli_epi16, _mm256_srli_epi16,
-    };
-
-    /// As [`Masks::portable`]. The processor must have AVX2.
-    #[inline]
-    pub(super) fn masks(block: &[u8; BLOCK]) -> Masks {
-        debug_assert!(is_x86_feature_detected!("avx2"));
-        // SAFETY: the only caller checks for AVX2 first. `both_paths_agree` would fail if the feature were missing.
-        unsafe { detected_masks(block) }
-    }
-
-    /// As [`WordClasses::portable`]. The processor must have AVX2.
-    #[inline]
-    pub(super) fn word_classes(block: &[u8; BLOCK]) -> WordClasses {
-        debug_assert!(is_x86_feature_detected!("avx2"));
-        // SAFETY: as above.
-        unsafe { detected_word_classes(block) }
-    }
-
-    #[target_feature(enable = "avx2")]
-    fn detected_masks(block: &[u8; BLOCK]) -> Masks {
-        let lanes = Lanes::new(block);
-        let Lanes { bytes: [first, second], classes: [first_classes, second_classes] } = lanes;
-        let blank = lanes.of(BLANK);
-        let beyond_ascii = bits(first, second);
-        let second_bits = bits(_mm256_slli_epi16::<1>(first), _mm256_slli_epi16::<1>(second));
-        Masks {
-            letter: lanes.of(LETTER_LOW | LETTER_HIGH),
-            digit: lanes.of(DIGIT),
-            space: lanes.of(SPACE),
-            blank,
-            newline: lanes.of(FEED) & !blank,
-            apostrophe: lanes.of(APOSTROPHE),
-            lead: beyond_ascii & second_bits,
-            letter_lead: bits(first_classes, second_classes),
-            inner: beyond_ascii & !second_bits,
-        }
-    }
-
-    #[target_feature(enable = "avx2")]
-    fn detected_word_classes(block: &[u8; BLOCK]) -> WordClasses {
-        let lanes = Lanes::new(block);
-        // DEL plus one is negative, as are bytes beyond ASCII.
-        let [first, second] = lanes.bytes.map(|bytes| {
-            _mm256_cmpgt_epi8(_mm256_set1_epi8(b' ' as i8 + 1), _mm256_add_epi8(bytes, _mm256_set1_epi8(1)))
-        });
-        // Newlines are only feeds, horizontal tabs only blanks, and other blanks both.
-        let space = lanes.of(SPACE) | lanes.of(BLANK) ^ lanes.of(FEED);
-        WordClasses {
-            letter: lanes.of(LETTER_LOW | LETTER_HIGH),
-            digit: lanes.of(DIGIT),
-            space,
-            other: bits(first, second) & !space,
-        }
-    }
-
-    /// The bytes of a block, and their classes as bits of a byte.
-    #[derive(Clone, Copy)]
-    struct Lanes {
-        bytes: [__m256i; 2],
-        classes: [__m256i; 2],
-    }
-
-    impl Lanes {
-        #[inline]
-        #[target_feature(enable = "avx2")]
-        fn new(block: &[u8; BLOCK]) -> Self {
-            // SAFETY: each pointer is to an array of at least the 16 or 32 bytes read, and unaligned loads take any
-            // address. `both_paths_agree` compares every byte value in every position.
-            let (low_half, high_half, bytes) = unsafe {
-                (
-                    _mm256_broadcastsi128_si256(_mm_loadu_si128(LOW.as_ptr().cast())),
-                    _mm256_broadcastsi128_si256(_mm_loadu_si128(HIGH.as_ptr().cast())),
-                    [_mm256_loadu_si256(block.as_ptr().cast()), _mm256_loadu_si256(block.as_ptr().add(32).cast())],
-                )
-            };
-            let classes = bytes.map(|bytes| {
-                let half = |bytes| _mm256_and_si256(bytes, _mm256_set1_epi8(15));
-                let (low, high) = (half(bytes), half(_mm256_srli_epi16::<4>(bytes)));
-                _mm256_and_si256(_mm256_shuffle_epi8(low_half, low), _mm256_shuffle_epi8(high_half, high))
-            });
-            Self { bytes, classes }
-        }
-
-        /// The bytes that are in any of these classes.
-        #[inline]
-        #[target_feature(enable = "avx2")]
-        fn of(&self, classes: u8) -> u64 {
-            let wanted = _mm256_set1_epi8(classes as i8);
-            let [first, second] = self
-                .classes
-                .map(|classes| _mm256_cmpeq_epi8(_mm256_and_si256(classes, wanted), _mm256_setzero_si256()));
-            !bits(first, second)
-        }
-    }
-
-    /// The highest bits of 64 bytes.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn bits(first: __m256i, second: __m256i) -> u64 {
-        u64::from(_mm256_movemask_epi8(first) as u32) | u64::from(_mm256_movemask_epi8(second) as u32) << 32
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{BLOCK, Masks, WordClasses, controls};
@@ -289,15 +208,26 @@ mod tests {
 
     #[test]
     fn both_paths_agree() {
+        let agree = |block: [u8; BLOCK]| {
+            assert_eq!(Masks::new(&block), Masks::portable(&block), "{block:?}");
+            assert_eq!(WordClasses::new(&block), WordClasses::portable(&block), "{block:?}");
+        };
         // Miri takes a tenth of a second for a block.
         let step = if cfg!(miri) { 7 } else { 1 };
         for byte in (0..=255_u8).step_by(step) {
             for place in (0..BLOCK).step_by(step) {
                 let mut block = [b'x'; BLOCK];
                 block[place] = byte;
-                assert_eq!(Masks::new(&block), Masks::portable(&block), "{byte} at {place}");
-                assert_eq!(WordClasses::new(&block), WordClasses::portable(&block), "{byte} at {place}");
+                agree(block);
             }
+        }
+
+        let mut state = 1_u64;
+        for _ in (0..1 << 12).step_by(step * step) {
+            agree(std::array::from_fn(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 56) as u8
+            }));
         }
     }
 
