@@ -5,7 +5,7 @@
 //! registers put bit `i` of four neighbours next to each other, for all `i` at once, and a narrowing shift collects
 //! these nibbles from all positions.
 //!
-//! Source: interleaved loads are described by Niles Salter, "Use interleaved vectors for parsing on ARM" (2024), and the
+//! Source: interleaved loads are described by Geoff Langdale, "Fitting My Head Through The ARM Holes" (2019), and the
 //! narrowing shift by Danila Kutenin, "Porting x86 vector bitmask optimizations to Arm NEON" (2022). Complexity: one to
 //! two instructions per byte.
 
