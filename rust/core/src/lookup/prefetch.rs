@@ -16,7 +16,7 @@ pub(crate) fn prefetch<T>(slice: &[T], at: usize) {
     // SAFETY: as above. Stable Rust has no intrinsic for this instruction.
     #[cfg(target_arch = "aarch64")]
     unsafe {
-        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address, options(nomem, nostack, preserves_flags));
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) address.addr(), options(nomem, nostack, preserves_flags));
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = address;
