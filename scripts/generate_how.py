@@ -130,7 +130,7 @@ EXAMPLES = {
         "Unigram",
         EMBEDDED.format("unigram"),
         partial(traced, embedded("unigram")),
-        [Step("Rewriting", None), Step("Place 2 of", 0), Step("unaffable", None), Step("Tokens", 0)],
+        [Step("Rewriting", None), Step("Position 2 of", 0), Step("unaffable", None), Step("Tokens", 0)],
     ),
     "rwkv": Example(
         "RWKV",

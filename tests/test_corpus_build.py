@@ -148,7 +148,7 @@ def test_a_signal_stops_it_with_a_message(folder: Path, tmp_path: Path, number: 
     process.send_signal(number)
     _, message = process.communicate()
     assert process.returncode == 128 + number
-    assert b"run the command again" in message
+    assert b"the same command continues" in message
     assert not list((tmp_path / "out").glob(".*.part"))
     shards = info(tmp_path / "out").shards
     assert shards > 0

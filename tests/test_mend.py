@@ -299,7 +299,7 @@ def test_lists_that_are_missing_are_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ([{"id": 1, "txt": "a"}], GgtokError, r"no field of a token \(token 1\) 'txt': the nearest are text"),
+        ([{"id": 1, "txt": "a"}], GgtokError, r"no field of a token \(token 1\) is called 'txt': the nearest are text"),
         ([{"id": 1}, {"id": 1}], GgtokError, "token 1 is given twice"),
         ([{"text": "a"}], GgtokError, "must be an object with an id"),
         (["a"], GgtokError, "must be an object with an id"),
@@ -308,7 +308,7 @@ def test_lists_that_are_missing_are_made(tmp_path: Path) -> None:
         ([{"id": 1, "text": ""}], VocabularyError, "empty or has a NUL"),
         ([{"id": 1, "text": 7}], TypeError, "the text of token 1 must be str, not int"),
         ([{"id": 1, "text": "he"}], VocabularyError, "tokens 1 and 256 would both have the text 'he'"),
-        ([{"id": 1, "type": "special"}], GgtokError, r"no type of a token \(token 1\) 'special'"),
+        ([{"id": 1, "type": "special"}], GgtokError, r"no type of a token \(token 1\) is called 'special'"),
         ([{"id": 1, "type": ["control"]}], GgtokError, "no type of a token"),
         ([{"id": 1, "score": "high"}], TypeError, "the score of token 1 must be a number, not str"),
     ],
