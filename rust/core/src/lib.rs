@@ -48,6 +48,9 @@
 //! The crate needs `std`: an interrupted call, or one without memory, unwinds to its caller, and `core` cannot catch
 //! that.
 
+#[macro_use]
+mod work;
+
 pub mod gguf;
 pub mod inspect;
 
@@ -62,7 +65,6 @@ mod text;
 mod token;
 mod tokenizer;
 mod vocabulary;
-mod work;
 
 pub use decode::DecodeOptions;
 pub use encode::sink::{Count, Sink, Spans};

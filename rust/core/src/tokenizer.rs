@@ -22,6 +22,7 @@ use crate::error::{DecodeError, EncodeError, VocabularyError};
 use crate::text::unicode::utf8::is_boundary;
 use crate::token::TokenId;
 use crate::vocabulary::{Definition, Kind, Vocabulary, newline};
+use crate::work::heap::HeapBytes;
 use crate::work::interrupt::{self, once};
 use crate::work::memory;
 
@@ -397,12 +398,9 @@ impl Tokenizer {
 
     /// Memory held outside the value itself, in bytes, without scratch spaces.
     pub fn heap_bytes(&self) -> usize {
-        self.vocabulary.heap_bytes()
-            + self.model.heap_bytes()
-            + self.specials.iter().map(Specials::heap_bytes).sum::<usize>()
-            + self.pieces.get().map_or(0, TokenPieces::heap_bytes)
-            + self.lengths.get().and_then(Option::as_ref).map_or(0, Lengths::heap_bytes)
-            + self.piece_order.get().map_or(0, PieceOrder::heap_bytes)
+        let Self { vocabulary, model, specials: [plain, parsed], pieces, lengths, piece_order, .. } = self;
+        let parts: [&dyn HeapBytes; 7] = [vocabulary, model, plain, parsed, pieces, lengths, piece_order];
+        parts.map(HeapBytes::heap_bytes).into_iter().sum()
     }
 }
 

@@ -31,6 +31,7 @@ use crate::lookup::index::Index;
 use crate::lookup::key::Key;
 use crate::token::TokenId;
 use crate::vocabulary::families::PreTokenizer;
+use crate::work::heap::HeapBytes;
 use spelling::byte_text;
 
 /// The algorithm of a vocabulary. llama.cpp calls WordPiece WPM, and Unigram UGM.
@@ -122,6 +123,8 @@ pub struct Vocabulary {
     max_token_len: usize,
     repairs: Vec<Repair>,
 }
+
+heap_bytes!(Vocabulary: texts, keys, index, scores, attributes, declared, eog, special_order, charsmap, repairs);
 
 impl Vocabulary {
     /// The number of tokens.
@@ -263,13 +266,7 @@ impl Vocabulary {
 
     /// Memory held outside the value itself, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.texts.heap_bytes()
-            + self.keys.as_ref().map_or(0, Texts::heap_bytes)
-            + self.index.heap_bytes()
-            + self.scores.capacity() * size_of::<f32>()
-            + self.attributes.capacity() * size_of::<Attributes>()
-            + self.declared.capacity() * size_of::<(TokenId, Attributes)>()
-            + self.charsmap.capacity()
+        HeapBytes::heap_bytes(self)
     }
 
     /// The texts of all tokens.

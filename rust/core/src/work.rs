@@ -1,5 +1,7 @@
 //! Running work: cancellation, running out of memory, threads.
 
+#[macro_use]
+pub(crate) mod heap;
 pub(crate) mod interrupt;
 pub(crate) mod introsort;
 pub(crate) mod memory;

@@ -51,6 +51,8 @@ struct Place {
     len_and_special: u32,
 }
 
+heap_bytes!(TokenPieces: bytes, places; Place);
+
 impl Place {
     /// The number of bytes shown: 0 for a control or unknown token unless `special`.
     fn len(self, special: bool) -> usize {
@@ -109,11 +111,6 @@ impl TokenPieces {
     pub fn piece(&self, id: TokenId, special: bool) -> Result<&[u8], DecodeError> {
         let place = self.place(id)?;
         Ok(&self.bytes[place.start as usize..][..place.len(special)])
-    }
-
-    /// Memory held outside the value itself, in bytes.
-    pub fn heap_bytes(&self) -> usize {
-        self.bytes.capacity() + self.places.capacity() * size_of::<Place>()
     }
 
     #[inline]

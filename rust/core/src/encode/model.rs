@@ -18,6 +18,7 @@ mod wordpiece;
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::vocabulary::{Definition, Vocabulary};
+use crate::work::heap::HeapBytes;
 use cache::WordCache;
 use lengths::Lengths;
 use progress::Progress;
@@ -29,7 +30,7 @@ pub(crate) trait ModelScratch: Default + Send {
 }
 
 /// A tokenization algorithm: built once from a vocabulary, then immutable and shared between threads.
-pub(crate) trait Model: Sized + Send + Sync {
+pub(crate) trait Model: HeapBytes + Sized + Send + Sync {
     /// The scratch space that its calls reuse.
     type Scratch;
 
@@ -88,9 +89,6 @@ pub(crate) trait Model: Sized + Send + Sync {
         }
         len
     }
-
-    /// Memory held outside the value itself, in bytes.
-    fn heap_bytes(&self) -> usize;
 }
 
 /// The text between two special tokens.

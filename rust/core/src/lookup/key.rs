@@ -32,6 +32,8 @@ const MASKS: [(u64, u64); MAX_LEN + 1] = {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Key(u64, u64);
 
+heap_bytes!(Key);
+
 impl Key {
     /// The key of `text[start..end]`, if it is short enough and not empty.
     #[inline(always)]

@@ -17,6 +17,8 @@ mod sorted;
 
 use std::fmt;
 
+use crate::work::heap::HeapBytes;
+
 /// An immutable map from byte strings to numbers below [`DoubleArray::MAX_VALUE`], with search by prefix.
 ///
 /// # Examples
@@ -45,6 +47,8 @@ pub struct DoubleArray {
 /// From the lowest bit: 9 bits of label, 27 bits of base, 28 bits of value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Node(u64);
+
+heap_bytes!(DoubleArray: nodes; Node);
 
 impl Node {
     const BASE_SHIFT: u32 = 9;
@@ -168,7 +172,7 @@ impl DoubleArray {
 
     /// Memory held outside the value itself, in bytes.
     pub fn heap_bytes(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node>()
+        HeapBytes::heap_bytes(self)
     }
 }
 

@@ -4,6 +4,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Attributes(u16);
 
+heap_bytes!(Attributes);
+
 impl Attributes {
     /// The unknown token.
     pub const UNKNOWN: Self = Self(1);

@@ -14,6 +14,7 @@ use super::hash_order::first_in_iteration_order;
 use super::{Attributes, Definition, Kind, SLOTS, SpecialIds, Vocabulary};
 use crate::error::VocabularyError;
 use crate::token::{NULL_TOKEN, TokenId};
+use crate::work::heap::HeapBytes;
 use crate::work::introsort::{Inconsistent, introsort_by};
 
 /// A change to a vocabulary at load.
@@ -44,6 +45,15 @@ pub enum Repair {
     /// A mask token takes the whitespace before it.
     StripsLeft { id: TokenId, text: &'static str },
     MissingMask { text: &'static str },
+}
+
+impl HeapBytes for Repair {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::FoundByText { text, .. } | Self::Control { text, .. } | Self::NotEnd { text, .. } => text.capacity(),
+            _ => 0,
+        }
+    }
 }
 
 impl fmt::Display for Repair {

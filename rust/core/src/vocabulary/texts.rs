@@ -15,6 +15,8 @@ pub(crate) struct Texts {
     ends: Vec<u32>,
 }
 
+heap_bytes!(Texts: bytes, ends);
+
 impl Texts {
     pub(crate) fn with_capacity(num_strings: usize, num_bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(num_bytes), ends: Vec::with_capacity(num_strings) }
@@ -73,9 +75,5 @@ impl Texts {
     /// The highest byte in any string.
     pub(crate) fn highest_byte(&self) -> u8 {
         self.bytes.iter().fold(0, |highest, &byte| highest.max(byte))
-    }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.bytes.capacity() + self.ends.capacity() * size_of::<u32>()
     }
 }

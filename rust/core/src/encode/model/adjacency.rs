@@ -23,6 +23,8 @@ pub(crate) struct CharPairs {
     shift: u32,
 }
 
+heap_bytes!(CharPairs: ascii, filter);
+
 impl CharPairs {
     /// Whether a token may have `right` directly after `left`.
     #[inline(always)]
@@ -37,10 +39,6 @@ impl CharPairs {
     #[inline(always)]
     pub(super) fn ascii_meet(&self, left: u8, right: u8) -> bool {
         self.ascii[usize::from(left) % 128][usize::from(right / 64) % 2] >> (right % 64) & 1 != 0
-    }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        size_of_val(&*self.ascii) + self.filter.capacity() * size_of::<u64>()
     }
 }
 

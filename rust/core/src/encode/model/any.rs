@@ -19,6 +19,7 @@ use super::{Fragment, Model, ModelScratch};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::vocabulary::{Definition, Kind, Vocabulary};
+use crate::work::heap::HeapBytes;
 use crate::work::memory;
 
 /// Any algorithm.
@@ -230,9 +231,10 @@ impl AnyModel {
             Self::Hashed(model) => model.encode_part(vocabulary, part, is_end, progress, &mut (), sink),
         }
     }
+}
 
-    /// As [`Model::heap_bytes`].
-    pub(crate) fn heap_bytes(&self) -> usize {
-        dispatch!(self, model => size_of_val(&**model) + model.heap_bytes(), 0)
+impl HeapBytes for AnyModel {
+    fn heap_bytes(&self) -> usize {
+        dispatch!(self, model => model.heap_bytes(), 0)
     }
 }

@@ -38,6 +38,7 @@ use crate::text::unicode::utf8::complete_len;
 use crate::token::TokenId;
 use crate::vocabulary::families::{Family, LINES};
 use crate::vocabulary::{Definition, Vocabulary};
+use crate::work::heap::HeapBytes;
 use crate::work::interrupt::once;
 use byte_tables::ByteTables;
 use character_tables::CharacterTables;
@@ -53,11 +54,22 @@ pub(crate) struct Bpe {
     settled_pieces: OnceLock<SettledPieces>,
 }
 
+heap_bytes!(Bpe: splitter, symbols, settled_pieces);
+
 /// What symbols start as.
 #[derive(Debug)]
 enum Symbols {
     Bytes(Box<ByteTables>),
     Characters(Box<CharacterTables>),
+}
+
+impl HeapBytes for Symbols {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Bytes(tables) => tables.heap_bytes(),
+            Self::Characters(tables) => tables.heap_bytes(),
+        }
+    }
 }
 
 /// Scratch space of [`Bpe`].
@@ -137,15 +149,6 @@ impl Model for Bpe {
             settled = characters.last_cut(bytes, settled..bytes.len()).unwrap_or(settled);
         }
         if settled < bytes.len() { text.span(settled..settled + 1).start } else { 0 }
-    }
-
-    fn heap_bytes(&self) -> usize {
-        let settled = self.settled_pieces.get().map_or(0, SettledPieces::heap_bytes);
-        let symbols = match &self.symbols {
-            Symbols::Bytes(tables) => size_of::<ByteTables>() + tables.heap_bytes(),
-            Symbols::Characters(characters) => size_of::<CharacterTables>() + characters.heap_bytes(),
-        };
-        self.splitter.heap_bytes() + symbols + settled
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Hashed {
     num_tokens: u64,
 }
 
+heap_bytes!(Hashed);
+
 impl Model for Hashed {
     type Scratch = ();
 
@@ -44,10 +46,6 @@ impl Model for Hashed {
 
     fn settled(&self, _: &Vocabulary, Fragment { text, .. }: Fragment<'_>) -> usize {
         text.len() / CHUNK_LEN * CHUNK_LEN
-    }
-
-    fn heap_bytes(&self) -> usize {
-        0
     }
 }
 

@@ -28,6 +28,8 @@ const TOKENS_AT_ONCE: usize = 1 << 12;
 #[derive(Debug)]
 pub(crate) struct Lengths(Vec<u8>);
 
+heap_bytes!(Lengths: 0);
+
 impl Lengths {
     /// Stands for a length that is unknown or too large.
     const NONE: u8 = u8::MAX;
@@ -103,9 +105,5 @@ impl Lengths {
             sink.push_spanned(ids, spans);
         }
         true
-    }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.0.capacity()
     }
 }

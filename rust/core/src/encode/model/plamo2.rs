@@ -60,6 +60,8 @@ pub(crate) struct Plamo2 {
     segmenter: OnceLock<Segmenter>,
 }
 
+heap_bytes!(Plamo2: costs, byte_tokens, automaton, segmenter);
+
 /// Scratch space of [`Plamo2`].
 #[derive(Debug, Default)]
 pub(crate) struct Plamo2Scratch {
@@ -139,12 +141,6 @@ impl Model for Plamo2 {
         let segmenter = self.segmenter(vocabulary);
         let mut stretches = sure_stretches(text, is_utf8).into_iter().rev();
         stretches.find_map(|range| segmenter.last_cut(text, range, &mut accept)).unwrap_or(0)
-    }
-
-    fn heap_bytes(&self) -> usize {
-        let segmenter = self.segmenter.get().map_or(0, Segmenter::heap_bytes);
-        let costs = self.costs.capacity() * size_of::<i32>();
-        self.automaton.heap_bytes() + costs + segmenter + size_of_val(&*self.byte_tokens)
     }
 }
 

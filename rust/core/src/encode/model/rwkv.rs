@@ -36,6 +36,8 @@ pub(crate) struct Rwkv {
     starts: WalkStarts,
 }
 
+heap_bytes!(Rwkv: tokens, long, starts);
+
 impl Model for Rwkv {
     type Scratch = ();
 
@@ -73,11 +75,6 @@ impl Model for Rwkv {
             None => self.push_longest(vocabulary, fragment, is_end, sink),
             Some(long) => push_longest_of(&mut long.starts(fragment.text), vocabulary, fragment, is_end, sink),
         }
-    }
-
-    fn heap_bytes(&self) -> usize {
-        let long = self.long.as_ref().map_or(0, Backward::heap_bytes);
-        self.tokens.heap_bytes() + self.starts.heap_bytes() + long
     }
 }
 

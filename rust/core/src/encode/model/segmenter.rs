@@ -50,6 +50,8 @@ pub(crate) struct Segmenter {
     escaped_spaces: bool,
 }
 
+heap_bytes!(Segmenter: pairs, partial);
+
 /// A character of up to four bytes.
 #[inline]
 fn char_of(bytes: &[u8]) -> Char {
@@ -195,10 +197,6 @@ impl Segmenter {
     pub(crate) fn is_crossed(&self, last: u8, first: u8) -> bool {
         let is_set = |pairs: &BytePairs| pairs[usize::from(last)][usize::from(first / 64)] >> (first % 64) & 1 != 0;
         self.partial.as_deref().is_some_and(is_set)
-    }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.pairs.heap_bytes() + self.partial.as_deref().map_or(0, size_of_val)
     }
 }
 

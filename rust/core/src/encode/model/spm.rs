@@ -48,6 +48,8 @@ struct Tables {
     pairs: SurePairs,
 }
 
+heap_bytes!(Spm: tables; Tables: segmenter, pairs);
+
 /// Scratch space of [`Spm`].
 #[derive(Debug, Default)]
 pub(crate) struct SpmScratch {
@@ -137,10 +139,6 @@ impl Model for Spm {
         let segmenter = &once(&self.tables, || Tables::new(vocabulary)).segmenter;
         let mut stretches = sure_stretches(text, is_utf8).into_iter().rev();
         stretches.find_map(|range| segmenter.last_cut(text, range, |_| true)).unwrap_or(0)
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.tables.get().map_or(0, |tables| tables.segmenter.heap_bytes() + tables.pairs.heap_bytes())
     }
 }
 

@@ -62,6 +62,8 @@ pub(crate) struct Unigram {
     is_finite: bool,
 }
 
+heap_bytes!(Unigram: normalizer, candidates, cuts);
+
 /// Scratch space of [`Unigram`].
 #[derive(Debug, Default)]
 pub(crate) struct UnigramScratch {
@@ -164,13 +166,6 @@ impl Model for Unigram {
     ) -> usize {
         let progress = progress.unigram.get_or_insert_with(|| Box::new(UnigramProgress::new(&self.normalizer)));
         self.advance(vocabulary, fragment, is_end, progress, scratch, sink)
-    }
-
-    fn heap_bytes(&self) -> usize {
-        let Candidates { tokens, long, scores, .. } = &self.candidates;
-        let long = long.as_ref().map_or(0, Backward::heap_bytes);
-        let cuts = self.cuts.as_ref().map_or(0, Cuts::heap_bytes);
-        self.normalizer.heap_bytes() + tokens.heap_bytes() + long + size_of_val(&scores[..]) + cuts
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) struct WordPiece {
     lengths: Vec<u8>,
 }
 
+heap_bytes!(WordPiece: matcher, normalizer, lengths);
+
 /// Scratch space: buffers, and a cache of words.
 #[derive(Debug, Default)]
 pub(crate) struct WordPieceScratch {
@@ -85,10 +87,6 @@ impl Model for WordPiece {
             let (character, len) = self.normalizer.character(text, at);
             (character.ends_word(), len)
         })
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.matcher.heap_bytes() + self.normalizer.heap_bytes() + self.lengths.capacity()
     }
 }
 

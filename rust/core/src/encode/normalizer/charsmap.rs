@@ -220,11 +220,6 @@ impl Charsmap {
         Some(())
     }
 
-    /// Memory held outside the value itself, in bytes.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.units.capacity() * UNIT_LEN + self.replacements.capacity()
-    }
-
     /// The longest prefix of `text` that is a key: its length and its replacement.
     #[inline]
     pub fn longest_prefix(&self, text: &[u8]) -> Option<(usize, &[u8])> {
@@ -250,6 +245,8 @@ impl Charsmap {
 /// Whether each character of the Basic Multilingual Plane is a key, starts one, or is the second character of one.
 #[derive(Debug)]
 pub(crate) struct KeyCharacters(Vec<u8>);
+
+heap_bytes!(Charsmap: units, replacements; Unit; KeyCharacters: 0);
 
 impl KeyCharacters {
     const LEN: usize = 0x10000;
@@ -279,11 +276,6 @@ impl KeyCharacters {
             Self::STARTS_KEY => next.is_none_or(|next| marks(next) & Self::IS_SECOND == 0),
             _ => false,
         }
-    }
-
-    /// Memory held outside the value itself, in bytes.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.0.capacity()
     }
 }
 
@@ -396,12 +388,6 @@ mod tests {
         assert_eq!(map.longest_prefix(b"\0"), None);
         let empty = Charsmap::new(&[0, 0, 0, 0, b'x']).expect("a map");
         assert_eq!(empty.longest_prefix(b"a"), None);
-    }
-
-    #[test]
-    fn heap_bytes_are_four_per_unit_and_the_replacements() {
-        let map = Charsmap::of(&[("a", "xy")]);
-        assert_eq!(map.heap_bytes(), map.units.capacity() * 4 + map.replacements.capacity());
     }
 
     #[test]

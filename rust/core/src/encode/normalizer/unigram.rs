@@ -46,6 +46,8 @@ pub(crate) struct UnigramNormalizer {
     merge_spaces: bool,
 }
 
+heap_bytes!(UnigramNormalizer: user_defined, charsmap, characters);
+
 /// The position in an input, and the state that the next chunk needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NormalizerProgress {
@@ -105,13 +107,6 @@ impl UnigramNormalizer {
             prepend_space: settings.add_space_prefix,
             merge_spaces: settings.remove_extra_whitespaces,
         })
-    }
-
-    /// Memory held outside the value itself, in bytes.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.user_defined.heap_bytes()
-            + self.charsmap.as_ref().map_or(0, Charsmap::heap_bytes)
-            + self.characters.as_ref().map_or(0, KeyCharacters::heap_bytes)
     }
 
     /// The characters that the map keeps, except `▁`; `None` if some keys are not whole characters.

@@ -76,6 +76,8 @@ pub struct WordPieceNormalizer {
     table: Vec<Character>,
 }
 
+heap_bytes!(Character; WordPieceNormalizer: table);
+
 impl WordPieceNormalizer {
     /// A normalizer with an empty table: until [`WordPieceNormalizer::fill`], every look-up reads the Unicode tables.
     pub fn new(settings: &Settings) -> Self {
@@ -125,11 +127,6 @@ impl WordPieceNormalizer {
             Class::Plain
         };
         Character::new(class, if self.lowercase { lowercase(base) } else { base })
-    }
-
-    /// Memory held outside the value itself, in bytes.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.table.capacity() * size_of::<Character>()
     }
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct Automaton {
     may_start: Box<[bool; 256]>,
 }
 
+heap_bytes!(Automaton: table, may_start, alphabet);
+
 /// A run of bytes that an attempt spent in one state without matching afterwards: any attempt that is in the state with
 /// this row at a byte in `start..=end` fails in the same way.
 #[derive(Debug, Clone, Copy, Default)]
@@ -245,10 +247,6 @@ impl Automaton {
     fn last(&self, row: usize, end: usize, matched: Option<usize>) -> Option<usize> {
         let ends_here = self.table[row + usize::from(self.alphabet.end())] & 1 != 0;
         if ends_here { Some(end) } else { matched }
-    }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.table.capacity() * size_of::<u32>() + size_of_val(&*self.may_start) + self.alphabet.heap_bytes()
     }
 }
 

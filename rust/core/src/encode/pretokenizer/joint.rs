@@ -29,6 +29,8 @@ pub(crate) struct Joint {
     stages: Vec<Stage>,
 }
 
+heap_bytes!(Joint: stages);
+
 /// Bytes that are walked through at once: the positions of near ends in them and before them fit into a mask.
 const WALK: usize = BLOCK - NEAR;
 
@@ -101,10 +103,6 @@ impl Joint {
             place.restart = end;
         }
         (place.at, place.row) = (place.restart, 0);
-    }
-
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.stages.capacity() * size_of::<Stage>() + self.stages.iter().map(Stage::heap_bytes).sum::<usize>()
     }
 }
 

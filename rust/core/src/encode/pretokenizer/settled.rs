@@ -26,6 +26,7 @@ use super::shape::Shape;
 use super::splitter::stage;
 use crate::text::unicode::{self, utf8};
 use crate::vocabulary::families::{Family, LINES};
+use crate::work::heap::HeapBytes;
 use crate::work::interrupt::Ticker;
 
 /// How far from the end of a text the search for a boundary starts, in bytes: about a word. Each next look goes twice
@@ -39,6 +40,15 @@ pub(crate) enum SettledPieces {
     Stages(Vec<Settling>),
 }
 
+impl HeapBytes for SettledPieces {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Lines => 0,
+            Self::Stages(stages) => stages.heap_bytes(),
+        }
+    }
+}
+
 /// A pattern.
 #[derive(Debug)]
 pub(crate) struct Settling {
@@ -46,6 +56,8 @@ pub(crate) struct Settling {
     /// For each class, the classes of the characters after it that one attempt, or one run of digits, can take too.
     successors: Vec<ClassSet>,
 }
+
+heap_bytes!(Settling: stage, successors);
 
 impl SettledPieces {
     /// Compiles the patterns of a family.
@@ -74,11 +86,6 @@ impl SettledPieces {
             len = (text.len() - start) * 2;
         }
     }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        let Self::Stages(stages) = self else { return 0 };
-        stages.capacity() * size_of::<Settling>() + stages.iter().map(Settling::heap_bytes).sum::<usize>()
-    }
 }
 
 impl Settling {
@@ -99,10 +106,6 @@ impl Settling {
     fn joins(&self, before: u32, after: u32) -> bool {
         let successors = self.successors[usize::from(self.stage.class(before))];
         successors.contains(self.stage.class(after))
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.stage.heap_bytes() + self.successors.capacity() * size_of::<ClassSet>()
     }
 }
 

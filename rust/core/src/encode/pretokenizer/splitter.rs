@@ -12,10 +12,13 @@ use super::lines;
 use super::numbers;
 use super::shape::Shape;
 use crate::vocabulary::families::{Family, LINES, NUMBERS, THOUSANDS, WORDS};
+use crate::work::heap::HeapBytes;
 
 /// The compiled patterns of a family.
 #[derive(Debug)]
 pub struct Splitter(Way);
+
+heap_bytes!(Splitter: 0);
 
 #[derive(Debug)]
 enum Way {
@@ -26,6 +29,16 @@ enum Way {
     /// As `Joint`, and a word without whitespace is one piece.
     Words(Joint),
     Joint(Joint),
+}
+
+impl HeapBytes for Way {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Shape(_, automaton) => automaton.heap_bytes(),
+            Self::Lines | Self::Numbers => 0,
+            Self::Words(joint) | Self::Joint(joint) => joint.heap_bytes(),
+        }
+    }
 }
 
 impl Splitter {
@@ -81,14 +94,6 @@ impl Splitter {
             word = end;
         }
     }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        match &self.0 {
-            Way::Shape(_, automaton) => size_of::<Automaton>() + automaton.heap_bytes(),
-            Way::Lines | Way::Numbers => 0,
-            Way::Words(joint) | Way::Joint(joint) => joint.heap_bytes(),
-        }
-    }
 }
 
 /// The stage of a pattern. Some of llama.cpp's code for groups of digits matches no pattern.
@@ -117,6 +122,7 @@ pub(super) mod tests {
 
     use super::{Learned, Splitter};
     use crate::vocabulary::families::{FAMILIES, Family};
+    use crate::work::heap::HeapBytes;
     use crate::work::steps;
 
     /// Characters classified, table look-ups and blocks, per byte of a text. An attempt takes up to 64 look-ups before

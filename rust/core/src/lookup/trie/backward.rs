@@ -48,6 +48,8 @@ struct Link {
     key: u32,
 }
 
+heap_bytes!(Backward: keys, links; Link);
+
 impl Backward {
     /// The automaton for `keys`, of which none is empty; `None` if all are short. Of equal keys, the last one wins.
     ///
@@ -138,10 +140,6 @@ impl Backward {
     pub(crate) fn starts<'a>(&'a self, text: &'a [u8]) -> Starts<'a> {
         Starts { keys: self, text, first: 0, states: Vec::new() }
     }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.keys.heap_bytes() + self.links.capacity() * size_of::<Link>()
-    }
 }
 
 /// The keys that start at the positions of a text.
@@ -199,6 +197,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Backward, DoubleArray};
+    use crate::work::heap::HeapBytes;
     use crate::work::steps;
 
     proptest! {

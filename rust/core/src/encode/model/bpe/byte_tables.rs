@@ -31,6 +31,8 @@ pub(super) struct ByteTables {
     pub spelled_bytes: [TokenId; 256],
 }
 
+heap_bytes!(ByteTables: ranks, pairs, whole_tokens, whole_chars, segmenter);
+
 impl ByteTables {
     /// The token of a piece that skips the merges, given the piece's key if it is short.
     #[inline]
@@ -137,13 +139,5 @@ impl ByteTables {
                 }
             }
         }
-    }
-
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.ranks.heap_bytes()
-            + self.pairs.heap_bytes()
-            + self.whole_tokens.as_ref().map_or(0, WholeTokens::heap_bytes)
-            + self.whole_chars.heap_bytes()
-            + self.segmenter.heap_bytes()
     }
 }

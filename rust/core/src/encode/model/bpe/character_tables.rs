@@ -46,6 +46,8 @@ pub(super) struct CharacterTables {
     whole_newlines: bool,
 }
 
+heap_bytes!(CharacterTables: ranks, segmenter);
+
 impl CharacterTables {
     /// Builds all tables. O(total length of the texts and the rules).
     ///
@@ -153,10 +155,6 @@ impl CharacterTables {
     /// The last place in `text[range]` that no merge crosses.
     pub(super) fn last_cut(&self, text: &[u8], range: Range<usize>) -> Option<usize> {
         self.segmenter.last_cut(text, range, |_| true)
-    }
-
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.ranks.heap_bytes() + self.segmenter.heap_bytes()
     }
 
     /// Pushes the token of a merged symbol, or else the tokens of its bytes.

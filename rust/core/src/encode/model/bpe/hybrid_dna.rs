@@ -31,6 +31,8 @@ pub(crate) struct HybridDna {
     tags: Option<[TokenId; 3]>,
 }
 
+heap_bytes!(HybridDna: bpe);
+
 impl Model for HybridDna {
     type Scratch = BpeScratch;
 
@@ -69,10 +71,6 @@ impl Model for HybridDna {
             self.encode(vocabulary, fragment, scratch, sink);
         }
         if is_end { fragment.text.len() } else { 0 }
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.bpe.heap_bytes()
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Whitespace {
     bpe: Bpe,
 }
 
+heap_bytes!(Whitespace: bpe);
+
 impl Model for Whitespace {
     type Scratch = BpeScratch;
 
@@ -66,10 +68,6 @@ impl Model for Whitespace {
             let is_escaped = vocabulary.settings().escape_whitespaces && text[at] == b' ';
             (!is_escaped && unicode::flags(code_point).is_whitespace(), len)
         })
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.bpe.heap_bytes()
     }
 }
 

@@ -65,6 +65,8 @@ impl CharUses {
 #[derive(Debug)]
 pub(super) struct WholeChars(Vec<Symbol>);
 
+heap_bytes!(WholeChars: 0);
+
 impl WholeChars {
     /// Merges the bytes of every character that is a symbol.
     pub(super) fn new(ranks: &MergeRanks, bytes: &[Symbol; 256], pairs: &SurePairs, uses: &CharUses) -> Self {
@@ -101,9 +103,5 @@ impl WholeChars {
     #[inline]
     pub(super) fn get(&self, code_point: u32) -> Symbol {
         self.0.get(code_point as usize).copied().unwrap_or(NO_SYMBOL)
-    }
-
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.0.capacity() * size_of::<Symbol>()
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct WholeTokens {
     max_len: usize,
 }
 
+heap_bytes!(WholeTokens: keys, short, long, long_bytes);
+
 impl WholeTokens {
     /// An empty table with room for `count` tokens.
     pub(super) fn with_capacity(count: usize) -> Self {
@@ -92,13 +94,6 @@ impl WholeTokens {
     #[inline(always)]
     pub(super) fn prefetch(&self, pieces: impl Iterator<Item = Key>) {
         pieces.for_each(|key| prefetch(&self.keys, self.short.likely(key.hash(self.seed))));
-    }
-
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.short.heap_bytes()
-            + self.long.heap_bytes()
-            + self.keys.capacity() * size_of::<Key>()
-            + self.long_bytes.capacity()
     }
 }
 

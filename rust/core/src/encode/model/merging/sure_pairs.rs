@@ -49,6 +49,8 @@ impl Pair {
 #[derive(Debug)]
 pub(crate) struct SurePairs(Vec<Pair>);
 
+heap_bytes!(Pair; SurePairs: 0);
+
 impl SurePairs {
     /// The merge of two bytes.
     #[inline]
@@ -62,10 +64,6 @@ impl SurePairs {
         let mut walk = PairWalk { pairs: self, piece, before: NO_PAIR, here: NO_PAIR };
         walk.here = walk.pair(0);
         walk
-    }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.0.capacity() * size_of::<Pair>()
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) struct WalkStart {
 #[derive(Debug)]
 pub(super) struct WalkStarts(Vec<WalkStart>);
 
+heap_bytes!(WalkStart; WalkStarts: 0);
+
 impl WalkStarts {
     pub(super) fn new(tokens: &DoubleArray) -> Self {
         // The root of an empty trie has no children.
@@ -51,10 +53,6 @@ impl WalkStarts {
             _ => return None,
         };
         Some((self.0[number], len))
-    }
-
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.0.capacity() * size_of::<WalkStart>()
     }
 }
 
@@ -107,6 +105,5 @@ mod tests {
         assert!(
             starts.get(b"ab").is_none() && starts.get("😀".as_bytes()).is_none() && starts.get(b"\x80ab").is_none()
         );
-        assert_eq!(starts.heap_bytes(), NUM_STARTS * 16);
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Cuts {
     max_len: usize,
 }
 
+heap_bytes!(Cuts: pairs, bounds);
+
 impl Cuts {
     /// `None` if a cut could change the tokens of a text. `tokens` are all that are searched, with their scores; none
     /// crosses the start of a word, and all scores are finite.
@@ -71,10 +73,6 @@ impl Cuts {
 
     pub(super) fn max_len(&self) -> usize {
         self.max_len
-    }
-
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.pairs.heap_bytes() + self.bounds.heap_bytes()
     }
 }
 

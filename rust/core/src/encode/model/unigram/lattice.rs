@@ -241,6 +241,8 @@ impl Candidates {
 #[derive(Debug)]
 pub(super) struct Bounds(Box<[[f64; Bounds::MAX_LEN + 1]; 256]>);
 
+heap_bytes!(Candidates: tokens, long, scores; Bounds: 0);
+
 impl Bounds {
     /// The longest text with a bound, in bytes.
     pub(super) const MAX_LEN: usize = 24;
@@ -277,9 +279,5 @@ impl Bounds {
     #[inline(always)]
     fn highest(&self, text: &[u8]) -> f64 {
         self.0[usize::from(text[0])].get(text.len()).copied().unwrap_or(f64::INFINITY)
-    }
-
-    pub(super) fn heap_bytes(&self) -> usize {
-        size_of_val(&*self.0)
     }
 }

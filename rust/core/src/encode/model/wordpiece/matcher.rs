@@ -30,6 +30,8 @@ pub(super) struct Matcher {
     phantom_matches: [PhantomMatch; PHANTOM_LEN + 1],
 }
 
+heap_bytes!(Matcher: tokens, long);
+
 /// A match that has passed the phantom.
 #[derive(Debug, Clone, Copy)]
 struct PhantomMatch {
@@ -62,10 +64,6 @@ impl Matcher {
             state
         });
         Ok(Self { tokens, long, phantom_matches })
-    }
-
-    pub(super) fn heap_bytes(&self) -> usize {
-        self.tokens.heap_bytes() + self.long.as_ref().map_or(0, Backward::heap_bytes)
     }
 
     /// Finds the tokens of a word from byte `from` of the phantom on. An empty word has none, and a word that tokens do

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use super::pattern::{Set, collapsed};
 use crate::text::unicode::{self, Flags};
+use crate::work::heap::HeapBytes;
 
 /// The last code point that is whitespace.
 const LAST_WHITESPACE: u32 = 0x3000;
@@ -29,6 +30,15 @@ enum Beyond {
     Collapsed { by_flags: Box<[u8; 512]>, han_letter: u8, han_other: u8, has_han: bool },
     /// By code point `c`: `entries[pages[c / PAGE] * PAGE + c % PAGE]`.
     Wide { pages: Vec<u16>, entries: Vec<u8> },
+}
+
+impl HeapBytes for Beyond {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Collapsed { by_flags, .. } => by_flags.heap_bytes(),
+            Self::Wide { pages, entries } => pages.heap_bytes() + entries.heap_bytes(),
+        }
+    }
 }
 
 impl Alphabet {
@@ -99,18 +109,13 @@ impl Alphabet {
     pub(crate) fn end(&self) -> u8 {
         self.num_classes
     }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        match &self.beyond {
-            Beyond::Collapsed { .. } => 512,
-            Beyond::Wide { pages, entries } => pages.capacity() * size_of::<u16>() + entries.capacity(),
-        }
-    }
 }
 
 /// A set of classes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ClassSet([u64; 4]);
+
+heap_bytes!(Alphabet: beyond; ClassSet);
 
 impl ClassSet {
     pub(crate) fn insert(&mut self, class: u8) {

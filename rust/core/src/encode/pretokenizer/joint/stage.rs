@@ -9,6 +9,7 @@
 
 use crate::encode::pretokenizer::automaton::Automaton;
 use crate::encode::pretokenizer::digits::DigitGroups;
+use crate::work::heap::HeapBytes;
 
 /// The most characters that the stages hold in total.
 pub(super) const MAX_HELD: usize = 64;
@@ -28,10 +29,12 @@ impl Stage {
             Self::Digits(groups) => u8::from(groups.is_digit(code_point)),
         }
     }
+}
 
-    pub(crate) fn heap_bytes(&self) -> usize {
+impl HeapBytes for Stage {
+    fn heap_bytes(&self) -> usize {
         match self {
-            Self::Pattern(automaton) => size_of::<Automaton>() + automaton.heap_bytes(),
+            Self::Pattern(automaton) => automaton.heap_bytes(),
             Self::Digits(_) => 0,
         }
     }
