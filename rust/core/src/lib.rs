@@ -98,7 +98,7 @@ pub mod chunks {
 pub mod stream {
     pub use crate::many::stream::decoder::{StreamDecodeOptions, StreamDecoder};
     pub use crate::many::stream::encoder::StreamEncoder;
-    pub use crate::many::stream::stop::{EmptyStopString, StopStrings};
+    pub use crate::many::stream::stop::{StopStrings, StopStringsError};
 }
 
 /// Vocabularies: what a file declares, what it becomes, and the names that llama.cpp knows.

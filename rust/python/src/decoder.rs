@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ggtok_core::stream::{EmptyStopString, StopStrings, StreamDecodeOptions, StreamDecoder as CoreDecoder};
+use ggtok_core::stream::{StopStrings, StopStringsError, StreamDecodeOptions, StreamDecoder as CoreDecoder};
 use ggtok_core::{DecodeOptions, TokenId, Tokenizer};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -167,7 +167,7 @@ fn stop_strings<'py>(
     Ok(strings.to_tuple())
 }
 
-impl Raise for EmptyStopString {
+impl Raise for StopStringsError {
     fn raise(self) -> PyErr {
         invalid(self.to_string())
     }

@@ -48,6 +48,13 @@ struct Link {
     key: u32,
 }
 
+impl Default for Backward {
+    /// The automaton of no keys.
+    fn default() -> Self {
+        Self { keys: DoubleArray::default(), links: vec![Link::default()], max_len: 0 }
+    }
+}
+
 heap_bytes!(Backward: keys, links; Link);
 
 impl Backward {
@@ -66,8 +73,17 @@ impl Backward {
     pub(crate) fn new<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> Result<Self, TrieError> {
         let reversed: Vec<(Vec<u8>, u32)> =
             keys.map(|(key, value)| (key.iter().rev().copied().collect(), value)).collect();
-        let max_len = reversed.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
-        let keys = DoubleArray::build(reversed.iter().map(|(key, value)| (&key[..], *value)))?;
+        Self::of_reversed(reversed.iter().map(|(key, value)| (&key[..], *value)))
+    }
+
+    /// The automaton for keys that are reversed. So it reads a text forwards, and finds the keys that end at a place, if
+    /// they are not reversed.
+    ///
+    /// # Errors
+    /// As [`DoubleArray::build`].
+    pub(crate) fn of_reversed<'a>(keys: impl Iterator<Item = (&'a [u8], u32)> + Clone) -> Result<Self, TrieError> {
+        let max_len = keys.clone().map(|(key, _)| key.len()).max().unwrap_or(0);
+        let keys = DoubleArray::build(keys)?;
         let links = vec![Link::default(); keys.nodes.len()];
         let mut automaton = Self { keys, links, max_len };
         automaton.link();
@@ -134,6 +150,16 @@ impl Backward {
     /// The length of a state's text in bytes.
     pub(crate) fn len(&self, state: u32) -> usize {
         self.links[state as usize].len as usize
+    }
+
+    /// The state of the longest other text that starts a state's text.
+    pub(crate) fn fallback(&self, state: u32) -> u32 {
+        self.links[state as usize].fallback
+    }
+
+    /// Whether there are no keys.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
     }
 
     /// The keys in a text, to be read from its start.

@@ -178,7 +178,7 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         }
         self.utf8.flush(&mut rest);
         self.search.push(&self.options.stop, &rest, out);
-        self.search.flush(&self.options.stop, out);
+        self.search.flush(out);
         self.search.stopped()
     }
 

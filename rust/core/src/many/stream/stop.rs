@@ -2,181 +2,76 @@
 //! become one of them.
 //!
 //! An Aho-Corasick automaton over bytes. Its state stands for the longest end of the text that begins a stop string,
-//! which is held back. The state alone identifies these bytes, so they need not be stored.
+//! which is held back.
 //!
 //! The match that starts first wins, and among those the one that ends first. A complete match is reported once no
 //! earlier one can still be completed: with `abcd` and `bc`, after `abc` only if no `d` follows.
 //!
 //! Source: Aho and Corasick 1975. Time: O(length of the strings) to build, amortized O(1) per byte to search. Space:
-//! about 30 bytes per byte of the strings.
+//! about 20 bytes per byte of the strings.
 
-use crate::work::memory::{append, push};
+use std::collections::VecDeque;
 
-/// Marks the absence of a state or a stop string.
-const NONE: u32 = u32::MAX;
-/// The state in which no stop string has begun.
-const ROOT: u32 = 0;
+use crate::lookup::trie::backward::Backward;
+use crate::work::memory::push;
 
-/// A stop string may not be empty: it would match everywhere.
+/// Why stop strings cannot be searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EmptyStopString {
-    /// Its position among the stop strings.
-    pub index: usize,
+#[non_exhaustive]
+pub enum StopStringsError {
+    /// A stop string is empty: it would match everywhere.
+    Empty {
+        /// Its position among the stop strings.
+        index: usize,
+    },
+    /// Together they have more bytes than the automaton can number.
+    TooLarge,
 }
 
-impl std::fmt::Display for EmptyStopString {
+impl std::fmt::Display for StopStringsError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "stop string {} is empty", self.index)
+        match self {
+            Self::Empty { index } => write!(f, "stop string {index} is empty"),
+            Self::TooLarge => write!(f, "the stop strings are too long"),
+        }
     }
 }
 
-impl std::error::Error for EmptyStopString {}
-
-/// One state: a start of a stop string.
-#[derive(Debug)]
-struct State {
-    /// The last byte of its text.
-    byte: u8,
-    /// The first state that is one byte longer, and the next state that differs only in the last byte.
-    child: u32,
-    sibling: u32,
-    /// The state of the longest proper suffix of its text.
-    fallback: u32,
-    /// The length of its text, and a stop string that starts with it.
-    len: u32,
-    string: u32,
-    /// The longest stop string that is a suffix of its text, or [`NONE`].
-    stop: u32,
-}
+impl std::error::Error for StopStringsError {}
 
 /// Strings that end a text, prepared for the search.
-#[derive(Debug)]
-pub struct StopStrings {
-    strings: Vec<Box<[u8]>>,
-    states: Vec<State>,
-    /// The states of one byte; [`ROOT`] if no string starts with it.
-    first: Box<[u32; 256]>,
-}
-
-impl Default for StopStrings {
-    /// No strings.
-    fn default() -> Self {
-        let root = State { byte: 0, child: NONE, sibling: NONE, fallback: ROOT, len: 0, string: NONE, stop: NONE };
-        Self { strings: Vec::new(), states: vec![root], first: Box::new([ROOT; 256]) }
-    }
-}
+#[derive(Debug, Default)]
+pub struct StopStrings(Backward);
 
 impl StopStrings {
     /// Prepares the search for `strings`.
     ///
     /// # Errors
-    /// [`EmptyStopString`]: a string is empty.
-    pub fn new<S: AsRef<[u8]>>(strings: impl IntoIterator<Item = S>) -> Result<Self, EmptyStopString> {
-        let mut stops = Self::default();
-        for (index, string) in strings.into_iter().enumerate() {
-            let string = string.as_ref();
-            if string.is_empty() {
-                return Err(EmptyStopString { index });
-            }
-            stops.insert(string, index as u32);
-            stops.strings.push(string.into());
+    /// - [`StopStringsError::Empty`]: a string is empty.
+    /// - [`StopStringsError::TooLarge`]: they have more than about 100 MB.
+    pub fn new<S: AsRef<[u8]>>(strings: impl IntoIterator<Item = S>) -> Result<Self, StopStringsError> {
+        let strings: Vec<S> = strings.into_iter().collect();
+        if let Some(index) = strings.iter().position(|string| string.as_ref().is_empty()) {
+            return Err(StopStringsError::Empty { index });
         }
-        stops.link();
-        Ok(stops)
+        // Of equal strings, the first one counts here, and the last one in a trie.
+        let keys = strings.iter().enumerate().rev().map(|(index, string)| (string.as_ref(), index as u32));
+        Backward::of_reversed(keys).map(Self).map_err(|_| StopStringsError::TooLarge)
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.strings.is_empty()
-    }
-
-    fn insert(&mut self, string: &[u8], index: u32) {
-        let mut state = ROOT;
-        for (&byte, len) in string.iter().zip(1..) {
-            state = self.child(state, byte).unwrap_or_else(|| {
-                let new = self.states.len() as u32;
-                let sibling = std::mem::replace(&mut self.states[state as usize].child, new);
-                self.states.push(State { byte, child: NONE, sibling, fallback: ROOT, len, string: index, stop: NONE });
-                if state == ROOT {
-                    self.first[usize::from(byte)] = new;
-                }
-                new
-            });
-        }
-        let stop = &mut self.states[state as usize].stop;
-        *stop = index.min(*stop);
-    }
-
-    /// Sets the fallbacks and the stops that they lead to, shortest texts first.
-    fn link(&mut self) {
-        let mut queue = Vec::with_capacity(self.states.len());
-        queue.push(ROOT);
-        let mut next = 0;
-        while let Some(&parent) = queue.get(next) {
-            next += 1;
-            let mut child = self.states[parent as usize].child;
-            while child != NONE {
-                let State { byte, sibling, stop, .. } = self.states[child as usize];
-                let fallback = match parent {
-                    ROOT => ROOT,
-                    _ => self.step(self.states[parent as usize].fallback, byte),
-                };
-                let inherited = self.states[fallback as usize].stop;
-                let state = &mut self.states[child as usize];
-                state.fallback = fallback;
-                if stop == NONE {
-                    state.stop = inherited;
-                }
-                queue.push(child);
-                child = sibling;
-            }
-        }
-    }
-
-    fn child(&self, state: u32, byte: u8) -> Option<u32> {
-        if state == ROOT {
-            let child = self.first[usize::from(byte)];
-            return (child != ROOT).then_some(child);
-        }
-        let mut child = self.states[state as usize].child;
-        while child != NONE {
-            let State { byte: found, sibling, .. } = self.states[child as usize];
-            if found == byte {
-                return Some(child);
-            }
-            child = sibling;
-        }
-        None
-    }
-
-    /// The state after one more byte.
-    #[inline]
-    fn step(&self, mut state: u32, byte: u8) -> u32 {
-        loop {
-            match self.child(state, byte) {
-                Some(child) => return child,
-                None if state == ROOT => return ROOT,
-                None => state = self.states[state as usize].fallback,
-            }
-        }
-    }
-
-    /// The text of a state.
-    fn text(&self, state: u32) -> &[u8] {
-        let State { string, len, .. } = self.states[state as usize];
-        self.strings.get(string as usize).map_or(&[], |string| &string[..len as usize])
-    }
-
-    fn len(&self, state: u32) -> usize {
-        self.states[state as usize].len as usize
+        self.0.is_empty()
     }
 }
 
 /// A search in one text.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Search {
     state: u32,
-    /// The first stop string that is complete, and where it starts in the state's text.
+    /// The state's text.
+    held: VecDeque<u8>,
+    /// The first stop string that is complete, and where it starts in `held`.
     found: Option<(usize, u32)>,
     /// The stop string that ended the text.
     stopped: Option<u32>,
@@ -190,80 +85,61 @@ impl Search {
     }
 
     /// Takes more of the text and appends what is not part of a stop string.
-    pub(super) fn push(&mut self, stops: &StopStrings, text: &[u8], out: &mut Vec<u8>) {
-        if self.stopped.is_some() {
-            return;
-        }
-        for byte in text {
-            let old = self.state;
-            self.state = stops.step(old, *byte);
-            let (old_len, len) = (stops.len(old), stops.len(self.state));
-            // The bytes of the old state's text, and this one, that no longer begin a stop string.
-            let mut released = old_len + 1 - len;
-
-            let stop = stops.states[self.state as usize].stop;
-            if stop != NONE {
-                let start = old_len + 1 - stops.strings[stop as usize].len();
+    pub(super) fn push(&mut self, StopStrings(strings): &StopStrings, text: &[u8], out: &mut Vec<u8>) {
+        for &byte in text {
+            if self.stopped.is_some() {
+                return;
+            }
+            self.state = strings.step(self.state, byte);
+            self.held.push_back(byte);
+            if let Some((len, stop)) = strings.keys(self.state).next() {
+                let start = self.held.len() - len;
                 if self.found.is_none_or(|(found, _)| start < found) {
                     self.found = Some((start, stop));
                 }
             }
-            released = self.release(released);
-            append(out, &stops.text(old)[..released.min(old_len)]);
-            if released > old_len {
-                push(out, *byte);
-            }
-            if self.stopped.is_some() {
-                return;
-            }
+            self.release(self.held.len() - strings.len(self.state), out);
         }
     }
 
     /// Releases what cannot become a stop string given that the text continues with one of `nexts`, whole or in part.
-    pub(super) fn expect(&mut self, stops: &StopStrings, nexts: [&[u8]; 2], out: &mut Vec<u8>) {
-        if self.stopped.is_some() || self.state == ROOT {
+    pub(super) fn expect(&mut self, StopStrings(strings): &StopStrings, nexts: [&[u8]; 2], out: &mut Vec<u8>) {
+        if self.stopped.is_some() {
             return;
         }
         let len_with = |next: &[u8]| {
-            let state = next.iter().fold(self.state, |state, &byte| stops.step(state, byte));
-            stops.len(state).saturating_sub(next.len())
+            let state = next.iter().fold(self.state, |state, &byte| strings.step(state, byte));
+            strings.len(state).saturating_sub(next.len())
         };
         let len = nexts.map(len_with).into_iter().max().unwrap_or(0);
-        let old = self.state;
-        while stops.len(self.state) > len {
-            self.state = stops.states[self.state as usize].fallback;
+        while strings.len(self.state) > len {
+            self.state = strings.fallback(self.state);
         }
-
-        let released = self.release(stops.len(old) - len);
-        append(out, &stops.text(old)[..released]);
+        self.release(self.held.len() - len, out);
     }
 
-    /// Records that this many bytes no longer begin a stop string. Returns how many of them are output: those before
-    /// the match, if it starts among them.
+    /// Appends this many bytes, which no longer begin a stop string, but only those before the match if it starts among
+    /// them: then the text ends.
     #[inline(always)]
-    fn release(&mut self, released: usize) -> usize {
-        match self.found {
-            Some((start, stop)) if start <= released => {
-                self.stopped = Some(stop);
-                start
+    fn release(&mut self, count: usize, out: &mut Vec<u8>) {
+        let mut end = count;
+        if let Some((start, stop)) = &mut self.found {
+            if *start <= count {
+                (end, self.stopped) = (*start, Some(*stop));
+            } else {
+                *start -= count;
             }
-            Some((start, stop)) => {
-                self.found = Some((start - released, stop));
-                released
-            }
-            None => released,
+        }
+        for _ in 0..end {
+            push(out, self.held.pop_front().unwrap_or_default());
         }
     }
 
     /// Ends the text and appends what was held back.
-    pub(super) fn flush(&mut self, stops: &StopStrings, out: &mut Vec<u8>) {
-        if self.stopped.is_some() {
-            return;
+    pub(super) fn flush(&mut self, out: &mut Vec<u8>) {
+        if self.stopped.is_none() {
+            self.release(self.held.len(), out);
         }
-        let held = stops.text(self.state);
-        let end = self.found.map_or(held.len(), |(start, _)| start);
-        append(out, &held[..end]);
-        *self = Self { stopped: self.found.map(|(_, stop)| stop), ..Self::default() };
     }
 }
 
@@ -303,7 +179,7 @@ mod tests {
                     prop_assert!(naive(&strings, so_far).is_none_or(|(start, _)| start > held));
                 }
             }
-            search.flush(&stops, &mut out);
+            search.flush(&mut out);
             let (end, index) = naive(&strings, &text).unzip();
             prop_assert_eq!(&out[..], &text.as_bytes()[..end.unwrap_or(text.len())]);
             prop_assert_eq!(search.stopped(), index);
