@@ -62,33 +62,51 @@ pub fn detokenize(
     mut ids: &[TokenId],
     options: DecodeOptions,
 ) -> Result<Vec<u8>, DecodeError> {
-    let (settings, special) = (vocabulary.settings(), vocabulary.special());
-    let DecodeOptions { remove_special, unparse_special, clean_spaces } = options;
-    // As in llama.cpp, without a BOS the null token stands for it.
-    let has_bos = ids.first() == Some(&special.bos.unwrap_or(NULL_TOKEN));
-    let removes_bos = has_bos && remove_special && settings.add_bos;
-    let writes_bos = has_bos && !removes_bos && !pieces.piece(ids[0], unparse_special)?.is_empty();
-    // The id whose leading space encoding may have added.
-    let first = if has_bos && !clean_spaces && !writes_bos { ids.get(1) } else { ids.first().filter(|_| !removes_bos) };
-
-    if removes_bos {
+    let Some(&first) = ids.first() else { return Ok(Vec::new()) };
+    let (skips_first, drops_space) = opening(vocabulary, pieces, options, first)?;
+    if skips_first {
         ids = &ids[1..];
     }
-    if remove_special && settings.add_eos && ids.last() == Some(&special.eos.unwrap_or(NULL_TOKEN)) {
+    if ids.last().is_some_and(|&id| is_removed_eos(vocabulary, options, id)) {
         ids = &ids[..ids.len() - 1];
     }
-    let mut text = pieces.concatenate(ids, unparse_special)?;
-    if let Some(&first) = first
-        && settings.add_space_prefix
-        && pieces.piece(first, unparse_special)?.starts_with(b" ")
-        && !text.is_empty()
+    let mut text = pieces.concatenate(ids, options.unparse_special)?;
+    if let Some(&first) = ids.first()
+        && drops_space
+        && pieces.piece(first, options.unparse_special)?.starts_with(b" ")
     {
         text.remove(0);
     }
-    if clean_spaces && settings.clean_spaces {
-        self::clean_spaces(&mut text);
+    if options.clean_spaces && vocabulary.settings().clean_spaces {
+        clean_spaces(&mut text);
     }
     Ok(text)
+}
+
+/// How a text opens, given its first id: whether this id is left out (a BOS that is removed or not shown), and whether
+/// the first piece that is left loses the space that encoding may have added.
+///
+/// # Errors
+/// [`DecodeError::UnknownId`]: the id is not in the vocabulary.
+pub(crate) fn opening(
+    vocabulary: &Vocabulary,
+    pieces: &TokenPieces,
+    options: DecodeOptions,
+    first: TokenId,
+) -> Result<(bool, bool), DecodeError> {
+    let settings = vocabulary.settings();
+    // As in llama.cpp, without a BOS the null token stands for it.
+    let is_bos = first == vocabulary.special().bos.unwrap_or(NULL_TOKEN);
+    let removes_bos = is_bos && options.remove_special && settings.add_bos;
+    let drops_space = settings.add_space_prefix && !(removes_bos && options.clean_spaces);
+    let may_hide = is_bos && !options.clean_spaces;
+    Ok((removes_bos || may_hide && pieces.piece(first, options.unparse_special)?.is_empty(), drops_space))
+}
+
+/// Whether `id`, the last one of a text, is an EOS that is removed.
+pub(crate) fn is_removed_eos(vocabulary: &Vocabulary, options: DecodeOptions, id: TokenId) -> bool {
+    let is_eos = id == vocabulary.special().eos.unwrap_or(NULL_TOKEN);
+    is_eos && options.remove_special && vocabulary.settings().add_eos
 }
 
 /// Removes spaces before `.`, `,`, `!` and `?`, then those around a lone apostrophe, then those before the contractions

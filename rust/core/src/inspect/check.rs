@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::vocabulary::strings::Strings;
-use crate::vocabulary::{Kind, Vocabulary};
+use crate::vocabulary::{Kind, Vocabulary, split_rule};
 use crate::work::interrupt::Ticker;
 
 /// Far longer than almost all tokens. Splitting a token at every character takes time quadratic in its length.
@@ -27,7 +27,7 @@ pub fn unreachable_tokens(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) 
     match vocabulary.kind() {
         Kind::Bpe => {
             let mut made = HashSet::new();
-            for (left, right) in merges.iter().flat_map(Strings::iter).filter_map(sides) {
+            for (left, right) in merges.iter().flat_map(Strings::iter).filter_map(split_rule) {
                 ticker.tick();
                 made.extend(vocabulary.id(&[left, right].concat()));
             }
@@ -56,15 +56,9 @@ pub fn unreachable_tokens(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) 
 pub fn unused_merges(vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<usize> {
     let mut ticker = Ticker::default();
     let makes_token =
-        |rule: &[u8]| sides(rule).is_some_and(|(left, right)| vocabulary.id(&[left, right].concat()).is_some());
+        |rule: &[u8]| split_rule(rule).is_some_and(|(left, right)| vocabulary.id(&[left, right].concat()).is_some());
     let rules = merges.iter().inspect(|_| ticker.tick()).enumerate();
     rules.filter(|(_, rule)| !makes_token(rule)).map(|(rank, _)| rank).collect()
-}
-
-/// The two sides of a merge rule: before and after the first space that is not its first byte.
-fn sides(rule: &[u8]) -> Option<(&[u8], &[u8])> {
-    let at = 1 + memchr::memchr(b' ', rule.get(1..)?)?;
-    Some((&rule[..at], &rule[at + 1..]))
 }
 
 /// Whether a text is at most one character.
@@ -100,8 +94,9 @@ mod tests {
 
     #[test]
     fn byte_pair_tokens_are_the_results_of_rules() {
-        let tokens = ["a", "b", "Ġ", "ab", "abc", "bc", "é", "aé"];
-        let merges = ["a b", "ab c", "b d", "ab", " a", "", "a é"];
+        let tokens = ["a", "b", "Ġ", "ab", "abc", "bc", "é", "aé", "bb"];
+        // A rule ends at a NUL byte.
+        let merges = ["a b", "ab c", "b d", "ab", " a", "", "a é", "b b\0c"];
         assert_eq!(found("gpt2", &tokens, &merges), (vec![5], vec![2, 3, 4, 5]));
     }
 

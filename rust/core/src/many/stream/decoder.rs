@@ -20,7 +20,7 @@ use std::sync::Arc;
 use super::characters::{REPLACEMENT, Utf8Decoder};
 use super::spaces::Spaces;
 use super::stop::{Search, StopStrings};
-use crate::decode::DecodeOptions;
+use crate::decode::{DecodeOptions, is_removed_eos, opening};
 use crate::error::DecodeError;
 use crate::token::TokenId;
 use crate::tokenizer::Tokenizer;
@@ -95,7 +95,9 @@ impl StreamDecodeOptions {
 pub struct StreamDecoder<T> {
     tokenizer: T,
     options: StreamDecodeOptions,
-    opening: Opening,
+    is_at_start: bool,
+    /// The next piece loses the space that encoding may have added.
+    drops_space: bool,
     /// The EOS just pushed, if it may have to be removed.
     held_eos: Option<TokenId>,
     /// `None` if spaces are not cleaned up.
@@ -106,17 +108,6 @@ pub struct StreamDecoder<T> {
     has_begun: bool,
 }
 
-/// Which rules of the start still apply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Opening {
-    /// No id yet: the next one may be BOS.
-    AwaitsBos,
-    /// The next piece loses its leading space.
-    DropsSpace,
-    /// No rule of the start applies any more.
-    Over,
-}
-
 impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
     /// A decoder at the start of a text.
     pub fn new(tokenizer: T, options: StreamDecodeOptions) -> Self {
@@ -124,7 +115,8 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         Self {
             tokenizer,
             options,
-            opening: Opening::AwaitsBos,
+            is_at_start: true,
+            drops_space: false,
             held_eos: None,
             spaces: cleans.then(Spaces::default),
             utf8: Utf8Decoder::default(),
@@ -216,19 +208,17 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
     /// The first stage.
     #[inline]
     fn take<const IS_PROMPT: bool>(&mut self, id: TokenId, out: &mut Vec<u8>) {
-        let vocabulary = self.tokenizer.borrow().vocabulary();
-        let (settings, special) = (vocabulary.settings(), vocabulary.special());
-        let removes = self.options.decode.remove_special;
-        if self.opening == Opening::AwaitsBos {
-            let is_bos = special.bos == Some(id);
-            let is_removed = is_bos && removes && settings.add_bos;
-            let keeps_space = is_removed && self.options.decode.clean_spaces || !settings.add_space_prefix;
-            self.opening = if keeps_space { Opening::Over } else { Opening::DropsSpace };
-            if is_removed || is_bos && !self.options.decode.clean_spaces && !self.is_written(id) {
+        let tokenizer = self.tokenizer.borrow();
+        let (vocabulary, options) = (tokenizer.vocabulary(), self.options.decode);
+        if std::mem::take(&mut self.is_at_start) {
+            // All ids have been checked.
+            let (skips_first, drops_space) = opening(vocabulary, tokenizer.pieces(), options, id).unwrap_or_default();
+            self.drops_space = drops_space;
+            if skips_first {
                 return;
             }
         }
-        let is_eos = removes && settings.add_eos && special.eos == Some(id);
+        let is_eos = is_removed_eos(vocabulary, options, id);
         if let Some(eos) = self.held_eos.take() {
             self.spell::<IS_PROMPT>(eos, out);
         }
@@ -239,20 +229,13 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         }
     }
 
-    /// Whether a token has a piece that is shown.
-    fn is_written(&self, id: TokenId) -> bool {
-        let piece = self.tokenizer.borrow().piece(id, self.options.decode.unparse_special);
-        piece.is_ok_and(|piece| !piece.is_empty())
-    }
-
     /// The stages after the first.
     #[inline]
     fn spell<const IS_PROMPT: bool>(&mut self, id: TokenId, out: &mut Vec<u8>) {
         let pieces = self.tokenizer.borrow().pieces();
         // All ids have been checked.
         let mut bytes = pieces.piece(id, self.options.decode.unparse_special).unwrap_or_default();
-        if self.opening == Opening::DropsSpace {
-            self.opening = Opening::Over;
+        if std::mem::take(&mut self.drops_space) {
             bytes = bytes.strip_prefix(b" ").unwrap_or(bytes);
         }
 

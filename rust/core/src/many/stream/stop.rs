@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use crate::lookup::trie::backward::Backward;
+use crate::lookup::trie::backward::{Backward, ROOT};
 use crate::work::memory::push;
 
 /// Why stop strings cannot be searched for.
@@ -91,6 +91,10 @@ impl Search {
                 return;
             }
             self.state = strings.step(self.state, byte);
+            if self.state == ROOT && self.held.is_empty() {
+                push(out, byte);
+                continue;
+            }
             self.held.push_back(byte);
             if let Some((len, stop)) = strings.keys(self.state).next() {
                 let start = self.held.len() - len;

@@ -15,7 +15,7 @@ use crate::lookup::index::TOGETHER;
 use crate::lookup::key::Key;
 use crate::token::TokenId;
 use crate::vocabulary::strings::Strings;
-use crate::vocabulary::{Vocabulary, c_string};
+use crate::vocabulary::{Vocabulary, split_rule};
 use crate::work::threads::join;
 
 impl MergeRanks {
@@ -44,13 +44,6 @@ impl MergeRanks {
         self.others.insert(text.into(), number);
         number
     }
-}
-
-/// The two texts of a rule. A rule ends at a NUL byte, as C strings do; the space is not its first byte.
-fn split_rule(merge: &[u8]) -> Option<(&[u8], &[u8])> {
-    let merge = c_string(merge);
-    let space = memchr::memchr(b' ', merge.get(1..)?)? + 1;
-    Some((&merge[..space], &merge[space + 1..]))
 }
 
 /// The tokens of some rules.
