@@ -1,4 +1,4 @@
-//! Checks that every public type can be shared between threads and across panics, and implements `Debug`.
+//! Checks that the public types below can be shared between threads and across panics, and implements `Debug`.
 
 use std::fmt::Debug;
 use std::panic::{RefUnwindSafe, UnwindSafe};

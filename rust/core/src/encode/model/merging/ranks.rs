@@ -76,7 +76,8 @@ impl MergeRanks {
     /// Reads merge rules, each `left right`; if several have the same pair, the first one wins. Returns their symbols
     /// too, in order of rank. As in llama.cpp, a rule without a space never applies.
     ///
-    /// # Errors [`VocabularyError::TooLarge`] if the symbols and rank of a slot do not fit in 64 bits.
+    /// # Errors
+    /// [`VocabularyError::TooLarge`] if the symbols and rank of a slot do not fit in 64 bits.
     pub(crate) fn new(
         vocabulary: &Vocabulary,
         merges: Option<Strings<'_>>,
