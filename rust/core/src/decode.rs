@@ -104,9 +104,10 @@ pub(crate) fn opening(
 }
 
 /// Whether `id`, the last one of a text, is an EOS that is removed.
+#[inline]
 pub(crate) fn is_removed_eos(vocabulary: &Vocabulary, options: DecodeOptions, id: TokenId) -> bool {
-    let is_eos = id == vocabulary.special().eos.unwrap_or(NULL_TOKEN);
-    is_eos && options.remove_special && vocabulary.settings().add_eos
+    let removes = options.remove_special && vocabulary.settings().add_eos;
+    removes && id == vocabulary.special().eos.unwrap_or(NULL_TOKEN)
 }
 
 /// Removes spaces before `.`, `,`, `!` and `?`, then those around a lone apostrophe, then those before the contractions

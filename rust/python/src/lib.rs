@@ -1,5 +1,5 @@
-//! The Python bindings of ggtok-core: conversions (with Arrow columns, and texts from JSON and lines), the GIL, signals and
-//! errors.
+//! The Python bindings of ggtok-core: conversions (with Arrow columns, and texts from JSON and lines), the GIL, signals
+//! and errors.
 //!
 //! Methods of the tokenizer are what users call. What only the Python layer calls is a function of the module that
 //! takes the tokenizer as its first argument.

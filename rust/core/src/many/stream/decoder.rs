@@ -210,7 +210,8 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
     fn take<const IS_PROMPT: bool>(&mut self, id: TokenId, out: &mut Vec<u8>) {
         let tokenizer = self.tokenizer.borrow();
         let (vocabulary, options) = (tokenizer.vocabulary(), self.options.decode);
-        if std::mem::take(&mut self.is_at_start) {
+        if self.is_at_start {
+            self.is_at_start = false;
             // All ids have been checked.
             let (skips_first, drops_space) = opening(vocabulary, tokenizer.pieces(), options, id).unwrap_or_default();
             self.drops_space = drops_space;
@@ -235,7 +236,8 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         let pieces = self.tokenizer.borrow().pieces();
         // All ids have been checked.
         let mut bytes = pieces.piece(id, self.options.decode.unparse_special).unwrap_or_default();
-        if std::mem::take(&mut self.drops_space) {
+        if self.drops_space {
+            self.drops_space = false;
             bytes = bytes.strip_prefix(b" ").unwrap_or(bytes);
         }
 
