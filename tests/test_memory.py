@@ -10,7 +10,6 @@ import copy
 import gc
 import pickle
 import re
-import signal
 import subprocess
 import sys
 import weakref
@@ -26,13 +25,13 @@ PROSE = "It is a truth, universally acknowledged, that 7 brown foxes naïvely ju
 NEEDS_STATM = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's account of memory")
 
 CODE = """
-import os, resource, sys
+import resource, sys
 from pathlib import Path
 import ggtok, numpy
 
 tok = ggtok.Tokenizer.builtin(sys.argv[1])
-text = sys.argv[2] * (4_000_000 // len(sys.argv[2]))
-ids, parts = tok.encode_array(text), [text[at : at + 100_000] for at in range(0, len(text), 100_000)]
+text = sys.argv[2] * (22_000_000 // len(sys.argv[2]))
+ids, parts = tok.encode_array(text), [text[at : at + 500_000] for at in range(0, len(text), 500_000)]
 calls = {
     "encode": lambda: tok.encode(text),
     "encode_array": lambda: tok.encode_array(text),
@@ -47,26 +46,19 @@ calls = {
     "decode_batch": lambda: tok.decode_batch([ids]),
     "stream": lambda: tok.encoder().push(text),
 }
-expected = tok.encode("What is LoRA?")
-
-def limited(call, mib):
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + (mib << 20), resource.RLIM_INFINITY))
-    try:
-        call()
-        return 0
-    except MemoryError:
-        return 1
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-
+expected, failed = tok.encode("What is LoRA?"), set()
 for name, call in calls.items():
-    for mib in (1, 4, 16):
-        if child := os.fork():
-            print(name, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-        else:
-            code = limited(call, mib)
-            os._exit(code if tok.encode("What is LoRA?") == expected else 2)
+    for mib in (60, 120, 240):
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (mib + int(sys.argv[3]) << 20), resource.RLIM_INFINITY))
+        try:
+            call()
+        except MemoryError:
+            failed.add(name)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert tok.encode("What is LoRA?") == expected, name
+print(*sorted(failed))
 """
 
 
@@ -74,17 +66,15 @@ for name, call in calls.items():
 @pytest.mark.parametrize("text", [PROSE, "ab"], ids=["prose", "word"])
 @pytest.mark.parametrize("kind", ["bpe", "spm", "wordpiece", "unigram"])
 def test_too_little_memory(kind: str, text: str) -> None:
-    """Each call under each limit in a process of its own, which raises `MemoryError` (1) or has enough (0).
-
-    Docs/run.md names the exception: a limit at which the last few bytes are what is missing ends the process.
-    """
-    command = [sys.executable, "-c", CODE, kind, text]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    codes = [line.split() for line in done.stdout.splitlines()]
-    ended = re.findall("^memory allocation of [0-9]{1,4} bytes failed$", done.stderr, re.MULTILINE)
-    assert {code for _, code in codes} <= {"0", "1", str(-signal.SIGABRT)}, codes
-    assert len(ended) == sum(code == str(-signal.SIGABRT) for _, code in codes) <= 2, done.stderr[-1000:]
-    assert {"encode_parts", "encode_with_offsets"} <= {name for name, code in codes if code == "1"}
+    for shift in range(3):
+        command = [sys.executable, "-c", CODE, kind, text, str(shift)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        # The exception that docs/run.md names: a limit at which the last few bytes are what is missing. It is
+        # rare, so one of three limits that are a mebibyte apart must do.
+        if not re.search("^memory allocation of [0-9]{1,2} bytes failed$", done.stderr, re.MULTILINE):
+            break
+    assert done.returncode == 0, done.stderr[-1000:]
+    assert {"encode_with_offsets", "split"} <= set(done.stdout.split())
 
 
 @NEEDS_STATM

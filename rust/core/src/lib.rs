@@ -29,8 +29,8 @@
 //! # }
 //! ```
 //!
-//! A [`Tokenizer`] is immutable, `Send` and `Sync`. It keeps the caches of its own calls, which start small and grow.
-//! An [`Encoder`] has one to itself. Options have defaults and setters: `EncodeOptions::default().add_special(false)`.
+//! A [`Tokenizer`] is immutable, `Send` and `Sync`. Its caches start small and grow; an [`Encoder`] has
+//! another one to itself. Options have defaults and setters: `EncodeOptions::default().add_special(false)`.
 //! All errors convert into [`Error`], and no input makes a call panic: an allocation that fails is an error, too.
 //!
 //! Encoding first splits a text at its special tokens. Each fragment then goes through the vocabulary's normalizer or

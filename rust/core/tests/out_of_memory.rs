@@ -1,4 +1,4 @@
-//! Runs out of memory in a process of its own, whose address space is limited.
+//! Runs out of memory in a separate process, whose address space is limited.
 
 #![cfg(target_os = "linux")]
 
