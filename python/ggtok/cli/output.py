@@ -62,6 +62,7 @@ def shown_warnings() -> Iterator[None]:
         sys.stdout.reconfigure(errors="backslashreplace")
     with warnings.catch_warnings():
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ResourceWarning)  # of Python's import, if Ctrl-C interrupts it
         warnings.showwarning = lambda message, *_: to_stderr(f"warning: {message}")
         yield
 
