@@ -177,7 +177,8 @@ def without_constructor(
     """Shows classes by name only, because callers rarely construct them, and tokenizers as what people use."""
     if not signature or what in ("class", "exception"):
         return ("", "") if signature else None
-    return re.sub(r"[\w.~]*\bBaseTokenizer", "Tokenizer", signature), result or ""
+    names = r"[\w.~]*\b(BaseTokenizer|TokenizerT)\b"
+    return re.sub(names, "Tokenizer", signature), re.sub(names, "Tokenizer", result or "")
 
 
 def without_builtins(app: Any, doctree: nodes.document) -> None:

@@ -25,7 +25,7 @@ __all__ = ["Encoding", "Tokenizer"]
 
 ELSEWHERE = "tokenizers itself has it, for the file that to_tokenizers_json writes"
 
-Side: TypeAlias = Literal["left", "right"]
+Direction: TypeAlias = Literal["left", "right"]
 Span: TypeAlias = tuple[int, int]
 Spelled: TypeAlias = tuple[list[str], list[Span]]
 """The texts and spans of tokens."""
@@ -35,13 +35,13 @@ class Truncation(NamedTuple):
     """The arguments of `enable_truncation`."""
 
     max_length: int
-    direction: Side
+    direction: Direction
 
 
 class Padding(NamedTuple):
     """The arguments of `enable_padding`."""
 
-    direction: Side
+    direction: Direction
     pad_id: int
     pad_type_id: int
     pad_token: str
@@ -251,7 +251,7 @@ class Tokenizer:
     # Truncation and padding
 
     def enable_truncation(
-        self, max_length: int, stride: Literal[0] = 0, strategy: str = "longest_first", direction: Side = "right"
+        self, max_length: int, stride: Literal[0] = 0, strategy: str = "longest_first", direction: Direction = "right"
     ) -> None:
         """Truncates what is encoded from now on.
 
@@ -265,7 +265,7 @@ class Tokenizer:
         """
         if stride:
             raise GgtokError(f"parts that overflow, and repeat {stride} tokens, are not kept here: {ELSEWHERE}")
-        one_of("direction", direction, Side)
+        one_of("direction", direction, Direction)
         self._truncation = Truncation(at_least(0, max_length, "max_length"), direction)
 
     def no_truncation(self) -> None:
@@ -279,7 +279,7 @@ class Tokenizer:
 
     def enable_padding(
         self,
-        direction: Side = "right",
+        direction: Direction = "right",
         pad_id: int | None = None,
         pad_type_id: int = 0,
         pad_token: str | None = None,
@@ -299,7 +299,7 @@ class Tokenizer:
         Raises `GgtokError`, a `ValueError`, if the vocabulary has no padding token and no `pad_id` is given, or an
         argument has another value.
         """
-        one_of("direction", direction, Side)
+        one_of("direction", direction, Direction)
         id = self._tok.vocab.pad_id if pad_id is None else pad_id
         if id is None:
             raise GgtokError("the vocabulary has no padding token: pass the id to fill with as pad_id=")
