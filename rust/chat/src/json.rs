@@ -69,6 +69,11 @@ impl Json {
         self.as_object()?.get(key)
     }
 
+    /// The string of a key, if this is an object that has one there.
+    pub fn text(&self, key: &str) -> Option<&Text> {
+        self.as_object()?.text(key)
+    }
+
     /// Whether it is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
@@ -130,6 +135,11 @@ impl Object {
     /// The value of a key. O(keys).
     pub fn get(&self, key: &str) -> Option<&Json> {
         self.entries.iter().find(|entry| entry.0 == key).map(|entry| &entry.1)
+    }
+
+    /// The string of a key, if there is one.
+    pub fn text(&self, key: &str) -> Option<&Text> {
+        self.get(key)?.as_text()
     }
 
     /// The value of a key, to be changed.

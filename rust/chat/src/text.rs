@@ -417,10 +417,9 @@ impl Text {
         text
     }
 
-    /// Without these bytes, or without white space, at the ends that are asked for.
-    pub fn strip(&self, left: bool, right: bool, chars: Option<&[u8]>) -> Self {
-        let is_stripped = |byte: &u8| chars.map_or_else(|| is_space(*byte), |chars| chars.contains(byte));
-        let keeps = |byte: &u8| !is_stripped(byte);
+    /// Without bytes of a kind at the ends that are asked for.
+    pub fn strip(&self, left: bool, right: bool, is_stripped: impl Fn(u8) -> bool) -> Self {
+        let keeps = |byte: &u8| !is_stripped(*byte);
         let end = if right { self.bytes.iter().rposition(keeps).map_or(0, |last| last + 1) } else { self.len() };
         let start = if left { self.bytes[..end].iter().position(keeps).unwrap_or(end) } else { 0 };
         self.slice(start..end)
@@ -520,9 +519,9 @@ mod tests {
         let mut text = Text::template(" \n");
         text.push(b" x y ", Origin::caller(1));
         text.push(b"\t ", Origin::TEMPLATE);
-        assert_eq!(runs(&text.strip(true, true, None)), [("x y", Some(1))]);
-        assert_eq!(text.strip(true, false, None), "x y \t ");
-        assert_eq!(text.strip(true, true, Some(b" \n\txy")), "");
+        assert_eq!(runs(&text.strip(true, true, is_space)), [("x y", Some(1))]);
+        assert_eq!(text.strip(true, false, is_space), "x y \t ");
+        assert_eq!(text.strip(true, true, |byte| b" \n\txy".contains(&byte)), "");
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::operators::BinaryOp;
-use super::value::Native;
 
 /// The number of a name in [`Program::names`].
 pub(crate) type NameId = u32;
@@ -33,7 +32,7 @@ impl Program {
     }
 }
 
-/// A name, and what it means wherever it is used.
+/// A name, and how it is used.
 #[derive(Debug)]
 pub(crate) struct Name {
     pub(crate) text: Vec<u8>,
@@ -41,12 +40,6 @@ pub(crate) struct Name {
     pub(crate) is_read: bool,
     /// Whether it is set as one: by `set`, a loop, a macro or a parameter.
     pub(crate) is_set: bool,
-    /// The function that it names if no variable of that name is defined.
-    pub(crate) global: Option<Native>,
-    /// The test that it names.
-    pub(crate) test: Option<Native>,
-    /// The method or filter that it names, for each [`Kind`](super::value::Kind) of value.
-    pub(crate) methods: [Option<Native>; 8],
 }
 
 /// An expression and the byte where it starts.

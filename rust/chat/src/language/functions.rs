@@ -7,8 +7,7 @@ use super::failure::{Failure, Outcome, failed};
 use super::operators::{self, BinaryOp, compare, contains};
 use super::show::tojson;
 use super::strftime;
-use super::value::Run;
-use super::value::{Args, Entries, Native, Value, charge_items, same};
+use super::value::{Args, Entries, Native, Run, Value, charge_items, same};
 use crate::text::Text;
 
 /// The function of a name.
@@ -59,8 +58,8 @@ pub(crate) fn test(name: &[u8]) -> Option<Native> {
             Some(remainder) => Ok(Value::Bool(remainder == 0)),
             Option::None => failed("cannot divide by this number"),
         },
-        b"lower" => |run, args| has_no(run, args, u8::is_ascii_uppercase),
-        b"upper" => |run, args| has_no(run, args, u8::is_ascii_lowercase),
+        b"lower" => |_, args| Ok(Value::Bool(!args.text(0)?.as_bytes().iter().any(u8::is_ascii_uppercase))),
+        b"upper" => |_, args| Ok(Value::Bool(!args.text(0)?.as_bytes().iter().any(u8::is_ascii_lowercase))),
         b"in" => |run, args| {
             args.check_len(2, 999)?;
             Ok(Value::Bool(contains(run, args.at(0)?, args.at(1)?)?))
@@ -80,12 +79,6 @@ fn is(args: &Args, test: fn(&Value) -> bool) -> Outcome<Value> {
 fn compares(run: &mut Run<'_>, args: &Args, comparison: BinaryOp) -> Outcome<Value> {
     args.check_len(2, 2)?;
     Ok(Value::Bool(compare(run, args.at(0)?, args.at(1)?, comparison)?))
-}
-
-fn has_no(run: &mut Run<'_>, args: &Args, test: fn(&u8) -> bool) -> Outcome<Value> {
-    let bytes = args.text(0)?.as_bytes();
-    run.charge_steps(bytes.len() / 16)?;
-    Ok(Value::Bool(!bytes.iter().any(test)))
 }
 
 /// Whether Python would say that two values are one and the same.
@@ -141,7 +134,6 @@ fn to_object(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 
 fn strftime_now(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let format = args.text(0)?.to_string();
-    run.charge_steps(format.len())?;
     run.charge_bytes(format.len().saturating_mul(4))?;
     match strftime::strftime(format.split('\0').next().unwrap_or_default(), run.now) {
         Some(text) => Ok(Value::string(Text::template(text))),

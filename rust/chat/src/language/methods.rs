@@ -1,18 +1,29 @@
 //! Which methods and filters a value has.
 
-use super::value::{Kind, Native};
+use super::failure::{Outcome, failed};
+use super::value::{Native, Value};
 use super::{on_arrays, on_objects, on_scalars, on_strings};
 
-/// The method or filter of a name that values of a kind have.
-pub(crate) fn method(kind: Kind, name: &[u8]) -> Option<Native> {
-    match kind {
-        Kind::Undefined => on_scalars::of_undefined(name),
-        Kind::None => on_scalars::of_none(name),
-        Kind::Bool => on_scalars::of_bool(name),
-        Kind::Int => on_scalars::of_int(name),
-        Kind::Float => on_scalars::of_float(name),
-        Kind::String => on_strings::method(name),
-        Kind::Array => on_arrays::method(name),
-        Kind::Object => on_objects::method(name),
-    }
+/// The method or filter of a name that a value has. An error for what never has any.
+pub(crate) fn method(value: &Value, name: &[u8]) -> Outcome<Option<Native>> {
+    Ok(match value {
+        Value::Undefined(_) => on_scalars::of_undefined(name),
+        Value::None => on_scalars::of_none(name),
+        Value::Bool(_) => on_scalars::of_bool(name),
+        Value::Int(..) => on_scalars::of_int(name),
+        Value::Float(_) => on_scalars::of_float(name),
+        Value::String(_) => on_strings::method(name),
+        Value::Array(_) => on_arrays::method(name),
+        Value::Object(object) if object.has_builtins => on_objects::method(name),
+        Value::Object(_) => None,
+        Value::Function(_) | Value::KwArg(_) => return failed(format!("{} has no methods", value.type_name())),
+    })
+}
+
+/// Whether any value except an undefined one has a method or filter of this name.
+pub(crate) fn is_known(name: &[u8]) -> bool {
+    use on_scalars::{of_bool, of_float, of_int, of_none};
+
+    let tables = [of_none, of_bool, of_int, of_float, on_strings::method, on_arrays::method, on_objects::method];
+    tables.iter().any(|table| table(name).is_some())
 }

@@ -11,9 +11,7 @@ use super::on_objects::string;
 use super::on_scalars::default;
 use super::operators::{self, BinaryOp, compare};
 use super::show::tojson;
-use super::value::Run;
-use super::value::{Args, Array, Native, Str, Value};
-use super::value::{charge_items, charge_text};
+use super::value::{Args, Array, Native, Run, Str, Value, charge_items, charge_text};
 use crate::text::Text;
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
@@ -162,7 +160,7 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let items = args.array(0)?.items.borrow();
     let separator = match args.named("d", 1) {
         Value::Undefined(_) => Text::default(),
-        separator => separator.as_text(run)?,
+        separator => separator.as_text(run)?.into_owned(),
     };
     let attribute = args.named("attribute", 2);
     let mut joined = Text::default();

@@ -7,9 +7,7 @@ use ggtok_core::internals::introsort_by;
 use super::failure::{Outcome, failed};
 use super::operators::{BinaryOp, compare};
 use super::show::tojson;
-use super::value::Run;
-use super::value::{Args, Array, Native, Value};
-use super::value::{charge_items, note_deeply};
+use super::value::{Args, Array, Native, Run, Value, charge_items, note_deeply};
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
     Some(match name {
@@ -48,10 +46,8 @@ fn list(run: &mut Run<'_>, args: &Args, part: fn(&(Value, Value)) -> Value) -> O
 /// The string of an array or an object.
 pub(crate) fn string(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let this = args.at(0)?;
-    if run.notes {
-        note_deeply(run, this, 0)?;
-    }
-    Ok(Value::string(this.as_text(run)?))
+    note_deeply(run, this, 0)?;
+    Ok(Value::string(this.as_text(run)?.into_owned()))
 }
 
 /// `dictsort(object, case_sensitive, by, reverse)`: always case-sensitive.

@@ -4,8 +4,7 @@
 
 use super::failure::Outcome;
 use super::show::tojson;
-use super::value::Run;
-use super::value::{Args, Native, Value, float_to_int};
+use super::value::{Args, Native, Run, Value, float_to_int};
 use crate::text::Text;
 
 pub(crate) fn of_int(name: &[u8]) -> Option<Native> {
@@ -43,7 +42,7 @@ pub(crate) fn of_bool(name: &[u8]) -> Option<Native> {
         b"default" => default,
         b"int" => |_, args| Ok(Value::int(args.at(0)?.as_int()?)),
         b"float" => |_, args| Ok(Value::float(args.at(0)?.as_int()? as f64)),
-        b"safe" | b"string" => |run, args| Ok(Value::string(args.at(0)?.as_text(run)?)),
+        b"safe" | b"string" => |run, args| Ok(Value::string(args.at(0)?.as_text(run)?.into_owned())),
         b"tojson" => tojson,
         _ => return None,
     })

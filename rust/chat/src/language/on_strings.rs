@@ -12,30 +12,22 @@ use super::numbers;
 use super::on_arrays::places;
 use super::on_scalars::default;
 use super::show::tojson;
-use super::value::Run;
-use super::value::{Args, Native, Value};
-use super::value::{charge_string, charge_text};
-use crate::text::{Origin, Text};
+use super::value::{Args, Native, Run, Value, charge_string};
+use crate::text::{Origin, Text, is_space};
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
     Some(match name {
-        b"upper" => |run, args| changed(run, args, Text::uppercase),
-        b"lower" => |run, args| changed(run, args, Text::lowercase),
-        b"title" => |run, args| changed(run, args, Text::title),
-        b"capitalize" => |run, args| changed(run, args, Text::capitalize),
-        b"string" => |run, args| changed(run, args, Text::clone),
+        b"upper" => |_, args| Ok(Value::string(args.text(0)?.uppercase())),
+        b"lower" => |_, args| Ok(Value::string(args.text(0)?.lowercase())),
+        b"title" => |_, args| Ok(Value::string(args.text(0)?.title())),
+        b"capitalize" => |_, args| Ok(Value::string(args.text(0)?.capitalize())),
+        b"string" => |_, args| Ok(Value::string(args.text(0)?.clone())),
         b"strip" => |run, args| strip(run, args, true, true),
         b"lstrip" => |run, args| strip(run, args, true, false),
         b"rstrip" => |run, args| strip(run, args, false, true),
         b"length" => |_, args| Ok(Value::size(args.text(0)?.len())),
-        b"startswith" => |run, args| {
-            run.charge_steps(1 + args.text(1)?.len() / 64)?;
-            Ok(Value::Bool(args.text(0)?.as_bytes().starts_with(args.text(1)?.as_bytes())))
-        },
-        b"endswith" => |run, args| {
-            run.charge_steps(1 + args.text(1)?.len() / 64)?;
-            Ok(Value::Bool(args.text(0)?.as_bytes().ends_with(args.text(1)?.as_bytes())))
-        },
+        b"startswith" => |_, args| Ok(Value::Bool(args.text(0)?.as_bytes().starts_with(args.text(1)?.as_bytes()))),
+        b"endswith" => |_, args| Ok(Value::Bool(args.text(0)?.as_bytes().ends_with(args.text(1)?.as_bytes()))),
         b"split" => |run, args| split(run, args, false),
         b"rsplit" => |run, args| split(run, args, true),
         b"replace" => replace,
@@ -52,30 +44,16 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
     })
 }
 
-fn changed(run: &mut Run<'_>, args: &Args, change: fn(&Text) -> Text) -> Outcome<Value> {
-    let text = args.text(0)?;
-    charge_text(run, text)?;
-    Ok(Value::string(change(text)))
-}
-
 /// `strip(text, chars)`
 fn strip(run: &mut Run<'_>, args: &Args, left: bool, right: bool) -> Outcome<Value> {
     let text = args.text(0)?;
-    charge_text(run, text)?;
-    let chars = match args.named("chars", 1) {
-        Value::Undefined(_) => None,
-        chars => Some(chars.as_text(run)?),
-    };
-    let Some(chars) = chars else {
-        return Ok(Value::string(text.strip(left, right, None)));
-    };
-    // Bytes are looked up among the distinct ones, of which there are 256 at most.
-    let mut distinct = chars.into_bytes();
-    run.charge_steps(distinct.len())?;
-    distinct.sort_unstable();
-    distinct.dedup();
-    run.charge_steps(text.len().saturating_mul(1 + distinct.len() / 16))?;
-    Ok(Value::string(text.strip(left, right, Some(&distinct))))
+    let chars = args.named("chars", 1);
+    if chars.is_undefined() {
+        return Ok(Value::string(text.strip(left, right, is_space)));
+    }
+    let mut is_stripped = [false; 256];
+    chars.as_text(run)?.as_bytes().iter().for_each(|&byte| is_stripped[usize::from(byte)] = true);
+    Ok(Value::string(text.strip(left, right, |byte| is_stripped[usize::from(byte)])))
 }
 
 /// `split(text, separator, maxsplit)`, and `rsplit`, which begins at the end.
@@ -83,7 +61,7 @@ fn split(run: &mut Run<'_>, args: &Args, from_end: bool) -> Outcome<Value> {
     args.check_len(1, 3)?;
     let text = args.text(0)?;
     let separator = match args.values.get(1) {
-        Some(separator) => separator.as_text(run)?,
+        Some(separator) => separator.as_text(run)?.into_owned(),
         None => Text::from(" "),
     };
     if separator.is_empty() {
@@ -95,7 +73,6 @@ fn split(run: &mut Run<'_>, args: &Args, from_end: bool) -> Outcome<Value> {
     };
     let bytes = text.as_bytes();
     let separator = separator.as_bytes();
-    run.charge_steps((bytes.len() + separator.len()) / 4)?;
     let mut places: Vec<usize> = match from_end {
         false => memmem::find_iter(bytes, separator).take(most).collect(),
         true => memmem::rfind_iter(bytes, separator).take(most).collect(),
@@ -124,8 +101,6 @@ fn replace(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     {
         return failed("llama.cpp replaces all or nothing");
     }
-    charge_text(run, text)?;
-    run.charge_steps((text.len() + old.len()) / 4)?;
     if old == new {
         return Ok(Value::string(text.merged()));
     }
@@ -146,7 +121,6 @@ fn replace(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 /// `format(text, argument, ...)`: arguments take the places of `{}`.
 fn format_text(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let text = args.text(0)?;
-    charge_text(run, text)?;
     let bytes = text.as_bytes();
     let mut formatted = Text::default();
     let mut copied = 0;
@@ -161,16 +135,14 @@ fn format_text(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
         if bytes.get(place + 1) != Some(&b'}') {
             return failed("llama.cpp formats nothing but '{}'");
         }
-        let argument = args.at(number + 1)?.as_text(run)?;
-        charge_text(run, &argument)?;
-        formatted.append(&argument);
+        formatted.append(&*args.at(number + 1)?.as_text(run)?);
         copied = place + 2;
     }
     Ok(Value::string(formatted))
 }
 
 /// `int(text, default, base)`
-fn int(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+fn int(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let instead = args.named("default", 1);
     let base = match args.named("base", 2) {
         Value::Undefined(_) => 10,
@@ -180,7 +152,6 @@ fn int(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
         return failed("a base must be 0 or between 2 and 36");
     }
     let text = args.text(0)?;
-    run.charge_steps(text.len() / 4)?;
     match (numbers::parse_int(text.as_bytes(), base.unsigned_abs()), instead) {
         (Some(value), _) => Ok(Value::Int(value.into(), text.main_origin())),
         (None, Value::Undefined(_)) => Ok(Value::int(0)),
@@ -189,10 +160,8 @@ fn int(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 }
 
 /// `float(text, default)`
-fn float(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+fn float(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let text = args.text(0)?;
-    run.charge_steps(text.len())?;
-    run.charge_bytes(text.len().saturating_mul(3))?;
     match (numbers::parse_float(text.as_bytes()), args.named("default", 1)) {
         (Some(value), _) => Ok(Value::float_of(value, text.main_origin())),
         (None, Value::Undefined(_)) => Ok(Value::float(0.0)),
@@ -228,14 +197,10 @@ fn indent(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
             run.charge_bytes(width)?;
             Text::new(vec![b' '; width], Origin::TEMPLATE)
         }
-        Value::String(width) => {
-            charge_text(run, &width.text)?;
-            width.text.clone()
-        }
+        Value::String(width) => width.text.clone(),
         _ => Text::from("    "),
     };
 
-    charge_text(run, text)?;
     let mut indented = Text::default();
     let add_indent = |run: &mut Run<'_>, out: &mut Text| -> Outcome<()> {
         run.charge_bytes(width.len() + 8 * width.num_runs() + 8)?;

@@ -8,9 +8,7 @@
 use memchr::memmem;
 
 use super::failure::{Outcome, failed};
-use super::value::Run;
-use super::value::{Value, check_depth, float_to_int};
-use super::value::{charge_items, charge_string, charge_text};
+use super::value::{Run, Str, Value, charge_items, charge_string, charge_text, check_depth, float_to_int};
 use crate::text::Text;
 
 /// An operator between two values.
@@ -114,11 +112,13 @@ pub(crate) fn binary(run: &mut Run<'_>, op: BinaryOp, left: Value, right: Value)
             Ok(Value::array([a.items.borrow().as_slice(), b.items.borrow().as_slice()].concat()))
         }
         (String(_), _) | (_, String(_)) if op.joins() => {
-            let mut text = left.as_text(run)?;
+            let left = match left {
+                String(left) => left,
+                left => Str::new(left.as_text(run)?.into_owned()),
+            };
             let right = right.as_text(run)?;
-            charge_text(run, &right)?;
-            text.append(&right);
-            Ok(Value::string(text))
+            charge_string(run, left.text.len() + right.len(), left.text.num_runs() + right.num_runs())?;
+            Ok(String(Str::appended(left, &right)))
         }
         (String(string), Int(count, _)) | (Int(count, _), String(string)) if op == BinaryOp::Mul => {
             repeat(run, &string.text, *count)

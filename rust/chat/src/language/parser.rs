@@ -11,8 +11,6 @@ mod expressions;
 
 use super::ast::{Expression, For, Macro, Name, NameId, Node, Program, Set, Statement};
 use super::lexer::{Kind, Token};
-use super::value;
-use super::{functions, methods};
 use crate::error::{Error, Position};
 
 /// How deep expressions and statements may be nested.
@@ -119,14 +117,7 @@ impl<'s> Parser<'s> {
     fn name(&mut self, text: &[u8]) -> NameId {
         let Program { names, ids, .. } = &mut self.program;
         *ids.entry(text.to_vec()).or_insert_with(|| {
-            names.push(Name {
-                text: text.to_vec(),
-                is_read: false,
-                is_set: false,
-                global: functions::global(text),
-                test: functions::test(text),
-                methods: value::Kind::ALL.map(|kind| methods::method(kind, text)),
-            });
+            names.push(Name { text: text.to_vec(), is_read: false, is_set: false });
             names.len() as NameId - 1
         })
     }

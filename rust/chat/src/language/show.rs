@@ -6,25 +6,22 @@
 //!
 //! Time: O(length of the text).
 
+use std::borrow::Cow;
+
 use super::failure::{Outcome, failed};
 use super::numbers;
-use super::value::Run;
-use super::value::{Args, Value, check_depth};
-use super::value::{charge_text, note_deeply};
+use super::value::{Args, Run, Value, charge_text, check_depth, note_deeply};
 use crate::text::{Origin, Text};
 
 impl Value {
     /// As a string. Undefined values, functions and keyword arguments cannot be one.
-    pub(crate) fn as_text(&self, run: &mut Run<'_>) -> Outcome<Text> {
+    pub(crate) fn as_text(&self, run: &mut Run<'_>) -> Outcome<Cow<'_, Text>> {
         match self {
-            Self::String(string) => {
-                charge_text(run, &string.text)?;
-                Ok(string.text.clone())
-            }
+            Self::String(string) => Ok(Cow::Borrowed(&string.text)),
             Self::Undefined(_) | Self::Function(_) | Self::KwArg(_) => {
                 failed(format!("{} is not a string value", self.type_name()))
             }
-            _ => Layout::new(false, -1).written(run, self),
+            _ => Layout::new(false, -1).written(run, self).map(Cow::Owned),
         }
     }
 }
@@ -33,9 +30,7 @@ impl Value {
 pub(crate) fn tojson(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     args.check_len(1, 5)?;
     let value = args.at(0)?;
-    if run.notes {
-        note_deeply(run, value, 0)?;
-    }
+    note_deeply(run, value, 0)?;
     let indent = match args.named("indent", 2) {
         Value::Int(indent, _) => i64::from(indent as i32),
         _ => -1,
@@ -49,7 +44,7 @@ pub(crate) fn tojson(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
         let separators = separators.items.borrow();
         for (separator, given) in [&mut layout.item_separator, &mut layout.key_separator].into_iter().zip(&*separators)
         {
-            *separator = given.as_text(run)?;
+            *separator = given.as_text(run)?.into_owned();
         }
     }
     let text = layout.written(run, value)?;

@@ -68,6 +68,20 @@ impl Str {
         Rc::new(Self { text, marks: Cell::new(0) })
     }
 
+    /// The string with more after it: the same one if nothing else holds it.
+    pub(crate) fn appended(mut this: Rc<Self>, more: &Text) -> Rc<Self> {
+        if let Some(Self { text, .. }) = Rc::get_mut(&mut this) {
+            let before = Self::cost(text.len(), text.num_runs());
+            text.append(more);
+            HELD.set(HELD.get() - before + Self::cost(text.len(), text.num_runs()));
+            return this;
+        }
+        let mut text = Text::with_capacity(2 * (this.text.len() + more.len()));
+        text.append(&this.text);
+        text.append(more);
+        Self::new(text)
+    }
+
     /// What a string of `len` bytes and `num_runs` runs takes.
     pub(crate) fn cost(len: usize, num_runs: usize) -> usize {
         size_of::<Self>().saturating_add(len).saturating_add(num_runs.saturating_mul(8))
@@ -161,24 +175,6 @@ pub(crate) enum Value {
     KwArg(Rc<KwArg>),
 }
 
-/// The kinds of values that have methods and filters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    Undefined,
-    None,
-    Bool,
-    Int,
-    Float,
-    String,
-    Array,
-    Object,
-}
-
-impl Kind {
-    pub(crate) const ALL: [Self; 8] =
-        [Self::Undefined, Self::None, Self::Bool, Self::Int, Self::Float, Self::String, Self::Array, Self::Object];
-}
-
 impl Value {
     pub(crate) const UNDEFINED: Self = Self::Undefined(None);
 
@@ -217,21 +213,6 @@ impl Value {
 
     pub(crate) fn object_with(entries: Entries, has_builtins: bool, message: Option<usize>) -> Self {
         Self::Object(Rc::new(Object { entries: RefCell::new(entries), has_builtins, message, marks: Cell::new(0) }))
-    }
-
-    /// Its kind, if it has methods. Objects without methods have none either.
-    pub(crate) fn kind(&self) -> Option<Kind> {
-        Some(match self {
-            Self::Undefined(_) => Kind::Undefined,
-            Self::None => Kind::None,
-            Self::Bool(_) => Kind::Bool,
-            Self::Int(..) => Kind::Int,
-            Self::Float(_) => Kind::Float,
-            Self::String(_) => Kind::String,
-            Self::Array(_) => Kind::Array,
-            Self::Object(_) => Kind::Object,
-            Self::Function(_) | Self::KwArg(_) => return None,
-        })
     }
 
     /// What it is called in errors.

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use super::caps::Caps;
 use super::handlers::Handler;
-use super::message::{MediaPlace, Message, Reader};
+use super::message::{MediaPlace, Reader};
 use super::params::{Continuation, Params, Scene};
 use super::request::{Request, Settings};
 use super::thinking::Thinking;
@@ -24,7 +24,7 @@ use super::{content, repairs};
 use crate::budget::Budget;
 use crate::clock::Now;
 use crate::error::Error;
-use crate::json::Object;
+use crate::json::{Json, Object};
 use crate::language::{Template, strftime};
 use crate::mask::{Conversation, Mask};
 use crate::text::Text;
@@ -238,7 +238,7 @@ impl ChatTemplate {
     fn text(
         &self,
         mut scene: Scene<'_>,
-        mut messages: Vec<Message>,
+        mut messages: Vec<Json>,
         settings: &Settings,
         continuation: Continuation,
         adds_prompt: bool,
@@ -249,11 +249,12 @@ impl ChatTemplate {
             None => self.thinks(&mut scene)?,
         };
 
-        let continued = messages.last().filter(|_| continuation != Continuation::None).cloned();
+        let continued = messages.last().filter(|_| continuation != Continuation::None);
+        let continued = continued.and_then(Json::as_object).cloned();
         if self.trims {
             repairs::trim(&mut messages);
         }
-        let messages = messages.into_iter().map(Message::into_json).collect::<Result<Vec<_>, _>>()?;
+        repairs::join_media(&mut messages)?;
         let mut messages = content::adapted(&messages, scene.caps)?.into_owned();
         if continued.is_some() {
             messages.pop();
@@ -346,11 +347,11 @@ fn repaired(source: &[u8]) -> Vec<u8> {
 /// Whether and how the last message is continued, and whether there is a generation prompt.
 pub(super) fn continuation(
     settings: &Settings,
-    messages: &[Message],
+    messages: &[Json],
     closing: Closing,
 ) -> Result<(Continuation, bool), Error> {
     let (mut continuation, mut adds_prompt) = (settings.continuation, settings.add_generation_prompt);
-    let is_assistant = |message: &Message| message.role == "assistant";
+    let is_assistant = |message: &Json| message.text("role").is_some_and(|role| *role == "assistant");
     let closes = match closing {
         Closing::AsRequested => !adds_prompt,
         Closing::Never => false,
@@ -371,7 +372,7 @@ pub(super) fn continuation(
         let problem = "a request that continues a message must set add_generation_prompt to false";
         return Err(Error::request("continue_final_message", problem));
     }
-    if last.is_some_and(|last| !last.tool_calls.is_empty()) {
+    if last.is_some_and(|last| last.get("tool_calls").is_some()) {
         let field = format!("messages[{}].tool_calls", messages.len() - 1);
         return Err(Error::request(field, "a message with tool calls cannot be continued"));
     }
@@ -379,10 +380,11 @@ pub(super) fn continuation(
 }
 
 /// What is continued: the thinking, if there is nothing else in the message.
-fn resolved(continuation: Continuation, message: Option<&Message>) -> Continuation {
+fn resolved(continuation: Continuation, message: Option<&Object>) -> Continuation {
     match (continuation, message) {
         (Continuation::Auto, Some(last)) => {
-            let only_thinks = !last.reasoning_content.is_empty() && last.content.is_empty() && last.parts.is_empty();
+            let has_content = last.text("content").is_none_or(|text| !text.is_empty());
+            let only_thinks = last.get("reasoning_content").is_some() && !has_content;
             if only_thinks { Continuation::Reasoning } else { Continuation::Content }
         }
         _ => continuation,

@@ -54,6 +54,9 @@ pub(crate) fn check_function(value: &Json, what: &str, field: &str) -> Result<()
     }
 }
 
+/// The type of a part that stands for an image, a sound or a film.
+pub(crate) const MEDIA: &str = "media_marker";
+
 /// A part of a message.
 pub(crate) fn part(kind: &'static str, text: Text, message: Option<usize>) -> Json {
     let mut part = Object::of_message(message);
@@ -75,7 +78,7 @@ pub(crate) fn joined(parts: &[Json]) -> Result<Text, Error> {
     let mut follows_marker = false;
     for part in parts {
         let kind = field(part, "type")?.unwrap_or_default();
-        let is_marker = kind == "media_marker";
+        let is_marker = kind == MEDIA;
         if !is_marker && kind != "text" {
             continue;
         }

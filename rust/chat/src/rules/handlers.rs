@@ -21,7 +21,6 @@ use memchr::memmem;
 pub(crate) use self::continued::Continued;
 use self::table::HANDLERS;
 use super::content;
-use super::message::Message;
 use super::params::{Continuation, Params, Scene};
 use super::render::render;
 use crate::error::Error;
@@ -137,12 +136,12 @@ impl Handler {
         &self,
         scene: &Scene<'_>,
         params: &Params,
-        message: &Message,
+        message: &Object,
         asking: &Text,
         lacks_turn: bool,
     ) -> Result<Text, Error> {
         let mut text = Continued::new(message, params.continuation);
-        let has_thinking = !message.reasoning_content.is_empty();
+        let has_thinking = message.get("reasoning_content").is_some();
         match (self.rewriting, self.thinking) {
             (Rewriting::SortedAnswers, Thinking::Before(closing)) if !has_thinking => {
                 text.write("<｜Assistant｜>".as_bytes());

@@ -4,11 +4,11 @@
 //! affects the prompt, or whether there is an error.
 
 use super::caps::Caps;
-use super::message::Message;
 use crate::budget::Budget;
 use crate::clock::Now;
 use crate::json::{Json, Object};
 use crate::language::Template;
+use crate::text::Text;
 
 /// Whether, and where, the last message is continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -32,7 +32,7 @@ pub(crate) struct Params {
     /// `Auto` is resolved before handlers see it, unless there are no messages.
     pub(crate) continuation: Continuation,
     /// The message that is continued. `None` is one without anything in it.
-    pub(crate) continue_message: Option<Message>,
+    pub(crate) continue_message: Option<Object>,
     /// Further variables: the date, `chat_template_kwargs`.
     pub(crate) extra: Object,
     /// A schema of the answer. `None` is `null`.
@@ -41,8 +41,10 @@ pub(crate) struct Params {
 
 impl Params {
     /// The message that is continued, if there is something in it: `has_continuation`.
-    pub(crate) fn continued(&self) -> Option<&Message> {
-        self.continue_message.as_ref().filter(|last| self.continuation != Continuation::None && !last.is_empty())
+    pub(crate) fn continued(&self) -> Option<&Object> {
+        // The role and the content are always there.
+        let is_empty = |last: &&Object| last.len() == 2 && last.text("content").is_some_and(Text::is_empty);
+        self.continue_message.as_ref().filter(|last| self.continuation != Continuation::None && !is_empty(last))
     }
 }
 

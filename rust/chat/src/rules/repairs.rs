@@ -5,16 +5,15 @@
 //! 3. [`content_of_calls`]: a message with tool calls and without content gets an empty one.
 //! 4. [`arguments_as_objects`]: arguments of tool calls that are JSON in a string are read.
 //!
-//! And, before all of them, for one template: [`trim`], on messages that are not JSON yet.
+//! And, before all of them: [`trim`], for one template, and [`join_media`].
 //!
 //! Source: the namespace `workaround` in `common/chat.cpp` of llama.cpp. Deviations: 1. Errors name the field.
 
 use super::content;
-use super::message::{Message, PartKind};
 use super::warnings::Warning;
 use crate::error::Error;
 use crate::json::{Json, Object};
-use crate::text::Text;
+use crate::text::{Text, is_space};
 
 /// The first repair.
 pub(crate) fn developer_to_system(messages: &mut [Json]) {
@@ -88,14 +87,35 @@ pub(crate) fn arguments_as_objects(messages: &mut [Json]) -> Result<(), Error> {
 }
 
 /// Takes white space away from both ends of all contents.
-pub(crate) fn trim(messages: &mut [Message]) {
-    for message in messages {
-        message.content = message.content.strip(true, true, None);
-        message.reasoning_content = message.reasoning_content.strip(true, true, None);
-        for part in message.parts.iter_mut().filter(|part| part.kind == PartKind::Text) {
-            part.text = part.text.strip(true, true, None);
+pub(crate) fn trim(messages: &mut [Json]) {
+    let strip = |object: &mut Object, name| {
+        if let Some(Json::String(text)) = object.get_mut(name) {
+            *text = text.strip(true, true, is_space);
+        }
+    };
+    for message in objects(messages) {
+        strip(message, "content");
+        strip(message, "reasoning_content");
+        if message.text("reasoning_content").is_some_and(Text::is_empty) {
+            message.remove("reasoning_content");
+        }
+        if let Some(Json::Array(parts)) = message.get_mut("content") {
+            let is_text = |part: &&mut Object| part.text("type").is_some_and(|kind| *kind == "text");
+            objects(parts).filter(is_text).for_each(|part| strip(part, "text"));
         }
     }
+}
+
+/// Makes contents with media markers texts.
+pub(crate) fn join_media(messages: &mut [Json]) -> Result<(), Error> {
+    for message in objects(messages) {
+        let Some(Json::Array(parts)) = message.get("content") else { continue };
+        if parts.iter().any(|part| part.text("type").is_some_and(|kind| *kind == content::MEDIA)) {
+            let joined = content::joined(parts)?;
+            message.set("content", joined);
+        }
+    }
+    Ok(())
 }
 
 fn objects(messages: &mut [Json]) -> impl Iterator<Item = &mut Object> {

@@ -20,11 +20,11 @@ mod probe;
 use memchr::memmem;
 
 use self::difference::{Piece, differing, pieces};
-use self::probe::{Probe, THINKING, assistant, caller, user};
+use self::probe::{ANSWER, CALL, Probe, THINKING, THOUGHTFUL, USER};
 use super::handlers::{Continued, renderings};
-use super::message::Message;
 use super::params::{Params, Scene};
 use crate::error::Error;
+use crate::json::Object;
 use crate::text::Text;
 
 /// How many bytes at the end of one rendering are looked for in the other one.
@@ -97,7 +97,7 @@ impl Thinking {
     }
 
     /// What is written for a message that is continued, after a text that is `asking` for an answer.
-    fn continued(&self, params: &Params, message: &Message, asking: &Text) -> Text {
+    fn continued(&self, params: &Params, message: &Object, asking: &Text) -> Text {
         let mut text = Continued::new(message, params.continuation);
         text.text = asking.clone();
         if !self.start.is_empty() {
@@ -113,8 +113,8 @@ impl Thinking {
 }
 
 fn in_answers(probe: &mut Probe<'_>, thinking: &mut Thinking) -> Result<(), Error> {
-    let without = probe.messages([user(), assistant(false)])?;
-    let with = probe.messages([user(), assistant(true)])?;
+    let without = probe.messages([USER, ANSWER])?;
+    let with = probe.messages([USER, THOUGHTFUL])?;
     let (Some(without), Some(with)) = (without, with) else { return Ok(()) };
     let thought = THINKING.as_bytes();
     if memmem::find(differing(&without, &with).1, thought).is_none() {
@@ -187,8 +187,8 @@ fn added_markers(base: &[u8], extended: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 fn in_calls(probe: &mut Probe<'_>, thinking: &mut Thinking) -> Result<(), Error> {
-    let answer = probe.with_tools([user(), assistant(true)])?;
-    let call = probe.with_tools([user(), caller()])?;
+    let answer = probe.with_tools([USER, THOUGHTFUL])?;
+    let call = probe.with_tools([USER, CALL])?;
     let (Some(answer), Some(call)) = (answer, call) else { return Ok(()) };
     let thought = THINKING.as_bytes();
     if memmem::find(&answer, thought).is_some() || memmem::find(&call, thought).is_none() {

@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use super::super::ast::{Expression, Filter, NameId, Node, Property};
 use super::super::failure::{Outcome, failed};
-use super::super::value::{Args, Code, Function, Native, Value, mark};
+use super::super::functions;
+use super::super::value::{Args, Code, Function, Native, Value, charge_text, mark};
 use super::{Machine, Scopes};
 
 impl<'p> Machine<'p> {
@@ -29,9 +30,16 @@ impl<'p> Machine<'p> {
         Value::Function(Rc::new(Function { name: self.name(name), code, this }))
     }
 
-    /// Calls a function of the language.
+    /// Calls a function of the language. Reading and copying the strings among its arguments is paid for here, and what
+    /// it does besides by the function itself.
     pub(super) fn native(&mut self, native: Native, arguments: &Args) -> Outcome<Value> {
         self.run.begun = 0;
+        for value in &arguments.values {
+            if let Value::String(string) = value {
+                self.run.charge_steps(string.text.len() / 16)?;
+                charge_text(&mut self.run, &string.text)?;
+            }
+        }
         native(&mut self.run, arguments)
     }
 
@@ -93,7 +101,7 @@ impl<'p> Machine<'p> {
             }
             return self.at(callee.at, |machine| {
                 let object = machine.evaluate(object)?;
-                if let Some(native) = machine.method(&object, *name)? {
+                if let Some(native) = machine.method(&object, &machine.program.names[*name as usize].text)? {
                     values[0] = object;
                     let name = machine.name(*name);
                     return machine.native(native, &Args { name, values });
@@ -130,12 +138,13 @@ impl<'p> Machine<'p> {
                 let is_text = matches!(input, Value::String(_) | Value::Undefined(_));
                 if !is_text && takes_text(&self.program.names[*name as usize].text) {
                     self.run.begun = 0;
-                    input = Value::string(input.as_text(&mut self.run)?);
+                    input = Value::string(input.as_text(&mut self.run)?.into_owned());
                 }
             }
         }
-        let Some(native) = self.method(&input, *name)? else {
-            let text = String::from_utf8_lossy(&self.program.names[*name as usize].text);
+        let text = &self.program.names[*name as usize].text;
+        let Some(native) = self.method(&input, text)? else {
+            let text = String::from_utf8_lossy(text);
             return failed(format!("{} has no filter '{text}'", input.type_name()));
         };
         values[0] = input;
@@ -148,13 +157,11 @@ impl<'p> Machine<'p> {
         let Some((name, arguments)) = test else { return failed("this cannot be a test") };
         let mut values = vec![operand.clone()];
         values.append(&mut self.evaluate_all(arguments.as_deref().unwrap_or_default())?);
-        let known = &self.program.names[*name as usize];
-        let Some(native) = known.test else {
-            return failed(format!("unknown test '{}'", String::from_utf8_lossy(&known.text)));
+        let text = self.program.names[*name as usize].text.as_slice();
+        let Some(native) = functions::test(text) else {
+            return failed(format!("unknown test '{}'", String::from_utf8_lossy(text)));
         };
-        if self.run.notes {
-            operand.note(if known.text == b"string" { mark::USED | mark::IS_STRING } else { mark::USED });
-        }
+        self.run.note(&operand, if text == b"string" { mark::USED | mark::IS_STRING } else { mark::USED });
         let name = self.name(*name);
         let result = self.native(native, &Args { name, values })?;
         if is_negated { Ok(Value::Bool(!result.as_bool()?)) } else { Ok(result) }

@@ -22,9 +22,7 @@ impl<'p> Machine<'p> {
     /// The turns of a loop. Returns whether one came to its end.
     pub(super) fn turns(&mut self, each: &'p For) -> Outcome<bool> {
         let iterated = self.evaluate(&each.items)?;
-        if self.run.notes {
-            iterated.note(mark::USED | mark::ARRAY_ACCESS);
-        }
+        self.run.note(&iterated, mark::USED | mark::ARRAY_ACCESS);
         let items = self.loop_items(&iterated, each)?;
         let arrays = self.arrays.len();
         let outer = self.turn;

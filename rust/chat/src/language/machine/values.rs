@@ -6,8 +6,8 @@ use super::super::ast::{Expression, NameId, Node, Property};
 use super::super::failure::{Outcome, failed};
 use super::super::operators::BinaryOp;
 use super::super::value::Entries;
-use super::super::value::{Args, Code, Function, Kind, KwArg, Native, Str, Value, mark};
-use super::super::{methods, operators};
+use super::super::value::{Args, Code, Function, KwArg, Native, Str, Value, mark};
+use super::super::{functions, methods, operators};
 use super::Machine;
 use crate::text::Text;
 
@@ -21,12 +21,10 @@ impl<'p> Machine<'p> {
     pub(super) fn variable(&mut self, id: NameId) -> Value {
         let value = self.scopes.slots[id as usize].clone();
         if !value.is_undefined() {
-            if self.run.notes {
-                value.note(mark::USED);
-            }
+            self.run.note(&value, mark::USED);
             return value;
         }
-        match self.program.names[id as usize].global {
+        match functions::global(&self.program.names[id as usize].text) {
             Some(native) => self.function(id, Code::Native(native), None),
             None => Value::Undefined(Some(self.name(id))),
         }
@@ -119,46 +117,26 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// `a + b ~ c`, from left to right. As long as both sides are strings, one text grows.
-    fn concatenation(&mut self, node: &'p Node) -> Outcome<Value> {
+    /// `a + b ~ c`, from left to right: one level of depth, however long it is.
+    fn concatenation(&mut self, mut node: &'p Node) -> Outcome<Value> {
         let mut operations = Vec::new();
-        let mut first = node;
         let mut value = loop {
-            let Node::Binary(operator @ (BinaryOp::Add | BinaryOp::Concat), left, right) = first else {
-                break Value::UNDEFINED;
+            let Node::Binary(operator @ (BinaryOp::Add | BinaryOp::Concat), left, right) = node else {
+                break self.evaluate_node(node)?;
             };
             operations.push((*operator, &**right));
             match left.node {
-                Node::Binary(BinaryOp::Add | BinaryOp::Concat, ..) => first = &left.node,
+                Node::Binary(BinaryOp::Add | BinaryOp::Concat, ..) => node = &left.node,
                 _ => break self.evaluate(left)?,
             }
         };
-        let mut grown: Option<Text> = None;
-        self.run.begun = 0;
         for (operator, right) in operations.into_iter().rev() {
             let operand = self.evaluate(right)?;
-            match (&mut grown, &value, &operand) {
-                (Some(text), _, Value::String(right)) => {
-                    self.run.begun = 2 * text.len();
-                    self.run.charge_string(right.text.len() + 8 * right.text.num_runs())?;
-                    text.append(&right.text);
-                }
-                (None, Value::String(left), Value::String(right)) => {
-                    let len = left.text.len() + right.text.len();
-                    self.run.charge_string(Str::cost(2 * len, left.text.num_runs() + right.text.num_runs()))?;
-                    let mut text = Text::with_capacity(2 * len);
-                    text.append(&left.text);
-                    text.append(&right.text);
-                    grown = Some(text);
-                }
-                _ => {
-                    let left = grown.take().map_or(value, Value::string);
-                    value =
-                        self.at(right.at, |machine| operators::binary(&mut machine.run, operator, left, operand))?;
-                }
-            }
+            self.run.begun = 0;
+            let result = operators::binary(&mut self.run, operator, value, operand);
+            value = result.map_err(|failure| self.placed(right.at, failure))?;
         }
-        Ok(grown.map_or(value, Value::string))
+        Ok(value)
     }
 
     pub(super) fn object(&mut self, pairs: &'p [(Expression, Expression)]) -> Outcome<Value> {
@@ -174,12 +152,14 @@ impl<'p> Machine<'p> {
     }
 
     /// The method or filter of a value that a name means.
-    pub(super) fn method(&mut self, value: &Value, name: NameId) -> Outcome<Option<Native>> {
-        let known = &self.program.names[name as usize];
-        if self.run.notes {
-            note_method(value, &known.text);
-        }
-        Ok(method_kind(value)?.and_then(|kind| known.methods[kind as usize]))
+    pub(super) fn method(&self, value: &Value, name: &[u8]) -> Outcome<Option<Native>> {
+        let marks = match name {
+            b"selectattr" => mark::USED | mark::SELECTATTR,
+            b"array_access" => mark::USED | mark::ARRAY_ACCESS,
+            _ => mark::USED,
+        };
+        self.run.note(value, marks);
+        methods::method(value, name)
     }
 
     /// A member of an object. A method comes before a key of the same name.
@@ -191,7 +171,7 @@ impl<'p> Machine<'p> {
             Property::Slice(parts) => return self.slice(object, parts),
             Property::Computed(expression) => self.evaluate(expression)?,
             Property::Name(name) => {
-                if let Some(native) = self.method(object, *name)? {
+                if let Some(native) = self.method(object, &self.program.names[*name as usize].text)? {
                     return Ok(self.function(*name, Code::Native(native), Some(object.clone())));
                 }
                 Value::String(self.name(*name))
@@ -240,18 +220,16 @@ impl<'p> Machine<'p> {
             (_, Value::String(key)) => self.method_of(object, &key.text)?,
             _ => return failed(format!("{} cannot be a key of {}", property.type_name(), object.type_name())),
         };
-        if self.run.notes {
-            note_member(object, &property, &value);
-        }
+        let is_index = matches!(property, Value::Int(..) | Value::Bool(_)) && !matches!(object, Value::Object(_));
+        self.run.note(object, if is_index { mark::USED | mark::ARRAY_ACCESS } else { mark::USED });
+        self.run.note(&property, mark::USED);
+        self.run.note(&value, mark::USED);
         Ok(value)
     }
 
     /// A method that is looked up by a string.
     pub(super) fn method_of(&mut self, object: &Value, name: &Text) -> Outcome<Value> {
-        if self.run.notes {
-            note_method(object, name.as_bytes());
-        }
-        let native = method_kind(object)?.and_then(|kind| methods::method(kind, name.as_bytes()));
+        let native = self.method(object, name.as_bytes())?;
         let name = Str::new(name.clone());
         Ok(match native {
             Some(native) => {
@@ -281,40 +259,10 @@ impl<'p> Machine<'p> {
             Some(stop) => self.evaluate(stop)?,
             None => Value::int(if step.as_int()? < 0 { -1 } else { len }),
         };
-        if self.run.notes {
-            note_method(object, b"slice");
-        }
-        let native = method_kind(object)?.and_then(|kind| methods::method(kind, b"slice"));
-        let Some(native) = native else {
+        let Some(native) = self.method(object, b"slice")? else {
             return failed(format!("{} cannot be sliced", object.type_name()));
         };
         let arguments = Args { name: Str::new("slice".into()), values: vec![object.clone(), start, stop, step] };
         self.native(native, &arguments)
     }
-}
-
-/// The kind whose methods a value has. An error for what never has any.
-fn method_kind(value: &Value) -> Outcome<Option<Kind>> {
-    match value {
-        Value::Object(object) if !object.has_builtins => Ok(None),
-        _ => match value.kind() {
-            Some(kind) => Ok(Some(kind)),
-            None => failed(format!("{} has no methods", value.type_name())),
-        },
-    }
-}
-
-fn note_method(value: &Value, name: &[u8]) {
-    value.note(match name {
-        b"selectattr" => mark::USED | mark::SELECTATTR,
-        b"array_access" => mark::USED | mark::ARRAY_ACCESS,
-        _ => mark::USED,
-    });
-}
-
-fn note_member(object: &Value, property: &Value, value: &Value) {
-    value.note(mark::USED);
-    property.note(mark::USED);
-    let is_index = matches!(property, Value::Int(..) | Value::Bool(_)) && !matches!(object, Value::Object(_));
-    object.note(if is_index { mark::USED | mark::ARRAY_ACCESS } else { mark::USED });
 }

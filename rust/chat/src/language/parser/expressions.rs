@@ -3,7 +3,7 @@
 use super::super::ast::{Expression, Filter, NameId, Node, Property};
 use super::super::lexer::Kind;
 use super::super::operators::BinaryOp;
-use super::super::value;
+use super::super::{functions, methods};
 use super::{MOST_OPERATORS, Parser};
 use crate::error::Error;
 
@@ -108,7 +108,7 @@ impl Parser<'_> {
             }
             let test = named(test);
             if let Some((id, _)) = test
-                && self.program.names[id as usize].test.is_none()
+                && functions::test(&self.program.names[id as usize].text).is_none()
             {
                 self.note_unknown(at, "test", id);
             }
@@ -160,8 +160,7 @@ impl Parser<'_> {
                 b"trim" => self.name(b"strip"),
                 _ => *id,
             };
-            let kinds = value::Kind::ALL.iter().zip(self.program.names[*id as usize].methods);
-            if kinds.filter(|(kind, _)| **kind != value::Kind::Undefined).all(|(_, method)| method.is_none()) {
+            if !methods::is_known(&self.program.names[*id as usize].text) {
                 self.note_unknown(at, "filter", *id);
             }
         }

@@ -21,8 +21,11 @@ pub(crate) fn charge_items(run: &mut Run<'_>, count: usize) -> Outcome<()> {
     run.charge_bytes(size_of::<Array>().saturating_add(count.saturating_mul(size_of::<Value>())))
 }
 
-/// Notes that a value and everything in it was read.
+/// Notes that a value and everything in it was read, if that is wanted.
 pub(crate) fn note_deeply(run: &mut Run<'_>, value: &Value, depth: usize) -> Outcome<()> {
+    if !run.notes {
+        return Ok(());
+    }
     check_depth(depth)?;
     run.charge_steps(1)?;
     value.note(mark::USED);

@@ -35,6 +35,13 @@ impl Run<'_> {
         self.budget.steps(count).map_err(|error| Box::new(Failure::At(error)))
     }
 
+    /// Notes what is done to a value, if that is wanted.
+    pub(crate) fn note(&self, value: &Value, marks: u8) {
+        if self.notes {
+            value.note(marks);
+        }
+    }
+
     /// Notes that a container gets an item.
     pub(crate) fn change(&mut self, container: &Value, item: &Value) -> Outcome<()> {
         if item.is_nested() && container.marks() & mark::CHANGED == 0 {

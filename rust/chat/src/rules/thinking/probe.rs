@@ -4,64 +4,34 @@
 //! `common/chat-auto-parser-helpers.cpp`, of llama.cpp. Deviations: 1. Other texts.
 
 use crate::error::Error;
-use crate::json::{Json, Object};
+use crate::json::Json;
 use crate::rules::content;
 use crate::rules::params::{Params, Scene};
 use crate::rules::render::render;
+use crate::text::Text;
 
 /// What the model thinks.
 pub(super) const THINKING: &str = "THOUGHT_BEGINS a thought END_T";
-/// The name of the function that is called.
-const FUNCTION: &str = "FIRST_FUNCTION_F";
-/// The name of its first argument.
-const ARGUMENT: &str = "ARGUMENT_ONE_A";
-/// What the model answers.
-const ANSWER: &str = "ANSWER_BEGINS an answer END_A";
 
-const QUESTION: &str = "QUESTION_BEGINS a question END_Q";
+/// What the user asks.
+pub(super) const USER: &str = r#"{"role": "user", "content": "QUESTION_BEGINS a question END_Q"}"#;
+/// What the assistant answers.
+pub(super) const ANSWER: &str = r#"{"role": "assistant", "content": "ANSWER_BEGINS an answer END_A"}"#;
+/// The same with thinking.
+pub(super) const THOUGHTFUL: &str = r#"{"role": "assistant", "content": "ANSWER_BEGINS an answer END_A",
+    "reasoning_content": "THOUGHT_BEGINS a thought END_T"}"#;
+/// The assistant thinks and calls a tool. Mistral's templates take identifiers of nine characters only.
+pub(super) const CALL: &str = r#"{"role": "assistant", "content": null,
+    "reasoning_content": "THOUGHT_BEGINS a thought END_T",
+    "tool_calls": [{"id": "call00001", "type": "function", "function":
+        {"name": "FIRST_FUNCTION_F", "arguments": {"ARGUMENT_ONE_A": "XXXX", "ARGUMENT_TWO_B": "YYYY"}}}]}"#;
+const TOOL: &str = r#"{"type": "function", "function": {
+    "name": "NAME", "description": "A function", "parameters": {"type": "object", "properties": {
+        "ARGUMENT_ONE_A": {"type": "string", "description": "One"},
+        "ARGUMENT_TWO_B": {"type": "string", "description": "Two"}}, "required": []}}}"#;
 
-fn object<const N: usize>(entries: [(&'static str, Json); N]) -> Json {
-    Object::from_iter(entries).into()
-}
-
-pub(super) fn user() -> Json {
-    object([("role", "user".into()), ("content", QUESTION.into())])
-}
-
-/// A message of the assistant, with what it thinks if it `thinks`.
-pub(super) fn assistant(thinks: bool) -> Json {
-    let mut message = Object::from_iter([("role", Json::from("assistant")), ("content", ANSWER.into())]);
-    if thinks {
-        message.set("reasoning_content", THINKING);
-    }
-    message.into()
-}
-
-/// A message of the assistant that thinks and calls a tool.
-pub(super) fn caller() -> Json {
-    let arguments = object([(ARGUMENT, "XXXX".into()), ("ARGUMENT_TWO_B", "YYYY".into())]);
-    let function = object([("name", FUNCTION.into()), ("arguments", arguments)]);
-    // Mistral's templates take identifiers of nine characters only.
-    let call = object([("id", "call00001".into()), ("type", "function".into()), ("function", function)]);
-    object([
-        ("role", "assistant".into()),
-        ("content", Json::Null),
-        ("reasoning_content", THINKING.into()),
-        ("tool_calls", vec![call].into()),
-    ])
-}
-
-fn tools() -> Vec<Json> {
-    let argument = |about: &'static str| object([("type", "string".into()), ("description", about.into())]);
-    let tool = |name: &'static str| {
-        let properties = object([(ARGUMENT, argument("One")), ("ARGUMENT_TWO_B", argument("Two"))]);
-        let parameters =
-            object([("type", "object".into()), ("properties", properties), ("required", Json::Array(Vec::new()))]);
-        let function =
-            object([("name", name.into()), ("description", "A function".into()), ("parameters", parameters)]);
-        object([("type", "function".into()), ("function", function)])
-    };
-    vec![tool(FUNCTION), tool("SECOND_FUNCTION_S")]
+fn parsed<const N: usize>(values: [&str; N]) -> Result<Vec<Json>, Error> {
+    values.iter().map(|json| Json::parse_text(&Text::template(*json))).collect()
 }
 
 /// Renders conversations.
@@ -78,31 +48,29 @@ impl<'s> Probe<'s> {
     }
 
     /// Renders messages as they are. `None` if the template fails.
-    pub(super) fn messages<const N: usize>(&mut self, messages: [Json; N]) -> Result<Option<Vec<u8>>, Error> {
-        self.params.tools = None;
-        self.render(messages.into())
-    }
-
-    /// Renders messages with two tools. `None` if the template fails.
-    pub(super) fn with_tools<const N: usize>(&mut self, messages: [Json; N]) -> Result<Option<Vec<u8>>, Error> {
-        self.params.tools = Some(tools());
-        self.render(messages.into())
-    }
-
-    /// Renders a question and asks for an answer, with or without thinking. `None` if the template fails.
-    pub(super) fn question(&mut self, enable_thinking: bool) -> Result<Option<Vec<u8>>, Error> {
-        (self.params.add_generation_prompt, self.params.enable_thinking) = (true, enable_thinking);
-        let text = self.messages([user()]);
-        (self.params.add_generation_prompt, self.params.enable_thinking) = (false, true);
-        text
-    }
-
-    fn render(&mut self, messages: Vec<Json>) -> Result<Option<Vec<u8>>, Error> {
-        let messages = content::adapted(&messages, self.scene.caps)?;
+    pub(super) fn messages<const N: usize>(&mut self, messages: [&str; N]) -> Result<Option<Vec<u8>>, Error> {
+        let messages = content::adapted(&parsed(messages)?, self.scene.caps)?.into_owned();
         match render(&mut self.scene, &self.params, &messages, self.params.add_generation_prompt, None) {
             Ok(text) => Ok(Some(text.into_bytes())),
             Err(error @ Error::Limit { .. }) => Err(error),
             Err(_) => Ok(None),
         }
+    }
+
+    /// Renders messages with two tools. `None` if the template fails.
+    pub(super) fn with_tools<const N: usize>(&mut self, messages: [&str; N]) -> Result<Option<Vec<u8>>, Error> {
+        let tools = ["FIRST_FUNCTION_F", "SECOND_FUNCTION_S"].map(|name| TOOL.replace("NAME", name));
+        self.params.tools = Some(parsed([&tools[0], &tools[1]])?);
+        let text = self.messages(messages);
+        self.params.tools = None;
+        text
+    }
+
+    /// Renders a question and asks for an answer, with or without thinking. `None` if the template fails.
+    pub(super) fn question(&mut self, enable_thinking: bool) -> Result<Option<Vec<u8>>, Error> {
+        (self.params.add_generation_prompt, self.params.enable_thinking) = (true, enable_thinking);
+        let text = self.messages([USER]);
+        (self.params.add_generation_prompt, self.params.enable_thinking) = (false, true);
+        text
     }
 }
