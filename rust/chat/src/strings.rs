@@ -19,7 +19,7 @@ impl Strings {
     pub fn add(&mut self, message: Option<usize>, bytes: &[u8]) -> Text {
         let number = self.messages.len();
         self.messages.push(message.and_then(|message| u32::try_from(message).ok()));
-        Text::shared(bytes, Origin::caller(number))
+        Text::new(bytes, Origin::caller(number))
     }
 
     /// The message that the string of this number belongs to.

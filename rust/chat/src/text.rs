@@ -12,9 +12,9 @@
 //!
 //! Time: each operation takes O(bytes + runs) of what it reads and writes.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Who wrote a byte: the template, or one of the caller's strings.
 ///
@@ -100,55 +100,10 @@ impl fmt::Debug for Origin {
     }
 }
 
-/// The bytes of a text. Those of a caller are shared, so that the rules can pass them on without copying them.
-#[derive(Clone)]
-enum Bytes {
-    Static(&'static [u8]),
-    Shared(Arc<[u8]>),
-    Owned(Vec<u8>),
-}
-
-impl std::ops::Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Static(bytes) => bytes,
-            Self::Shared(bytes) => bytes,
-            Self::Owned(bytes) => bytes,
-        }
-    }
-}
-
-impl Default for Bytes {
-    fn default() -> Self {
-        Self::Static(&[])
-    }
-}
-
-impl fmt::Debug for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        String::from_utf8_lossy(self).fmt(f)
-    }
-}
-
-impl Bytes {
-    /// The bytes, to be changed.
-    fn to_mut(&mut self) -> &mut Vec<u8> {
-        if !matches!(self, Self::Owned(_)) {
-            *self = Self::Owned(self.to_vec());
-        }
-        match self {
-            Self::Owned(bytes) => bytes,
-            Self::Static(_) | Self::Shared(_) => unreachable!("they are owned now"),
-        }
-    }
-}
-
 /// A string of bytes, each with its origin. At most 4 GiB.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default)]
 pub struct Text {
-    bytes: Bytes,
+    bytes: Cow<'static, [u8]>,
     /// The origin of the first run.
     first: Origin,
     /// Where each further run starts, ascending and all in `1..bytes.len()`, and its origin.
@@ -158,17 +113,12 @@ pub struct Text {
 impl Text {
     /// A text with one origin.
     pub fn new(bytes: impl Into<Vec<u8>>, origin: Origin) -> Self {
-        Self { bytes: Bytes::Owned(bytes.into()), first: origin.plain(), rest: Vec::new() }
-    }
-
-    /// The same, to be cloned without copying the bytes.
-    pub fn shared(bytes: &[u8], origin: Origin) -> Self {
-        Self { bytes: Bytes::Shared(bytes.into()), first: origin.plain(), rest: Vec::new() }
+        Self { bytes: Cow::Owned(bytes.into()), first: origin.plain(), rest: Vec::new() }
     }
 
     /// An empty text with room for `capacity` bytes.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
-        Self { bytes: Bytes::Owned(Vec::with_capacity(capacity)), ..Self::default() }
+        Self { bytes: Cow::Owned(Vec::with_capacity(capacity)), ..Self::default() }
     }
 
     /// A text that the template wrote.
@@ -183,18 +133,12 @@ impl Text {
 
     /// The bytes, if they are a constant of this crate.
     pub(crate) fn as_static(&self) -> Option<&'static [u8]> {
-        match self.bytes {
-            Bytes::Static(bytes) => Some(bytes),
-            Bytes::Shared(_) | Bytes::Owned(_) => None,
-        }
+        if let Cow::Borrowed(bytes) = self.bytes { Some(bytes) } else { None }
     }
 
     /// The bytes, without the origins.
     pub fn into_bytes(self) -> Vec<u8> {
-        match self.bytes {
-            Bytes::Owned(bytes) => bytes,
-            other => other.to_vec(),
-        }
+        self.bytes.into_owned()
     }
 
     /// The number of bytes.
@@ -368,7 +312,7 @@ impl Text {
         let mut runs = self.raw_runs(range.start, range.end);
         let first = runs.next().map_or(Origin::TEMPLATE, |run| run.1.plain());
         let rest = runs.map(|(run, origin)| ((run.start - range.start) as u32, origin)).collect();
-        Self { bytes: Bytes::Owned(self.bytes[range].to_vec()), first, rest }
+        Self { bytes: Cow::Owned(self.bytes[range].to_vec()), first, rest }
     }
 
     /// The byte at `at` as a text.
@@ -379,7 +323,7 @@ impl Text {
     /// The same origins with other bytes, as many as before.
     pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
         debug_assert_eq!(bytes.len(), self.bytes.len());
-        Self { bytes: Bytes::Owned(bytes), first: self.first, rest: self.rest.clone() }
+        Self { bytes: Cow::Owned(bytes), first: self.first, rest: self.rest.clone() }
     }
 
     /// In ASCII capitals.
@@ -436,7 +380,13 @@ impl Text {
 impl From<&'static str> for Text {
     /// A text that the template wrote.
     fn from(text: &'static str) -> Self {
-        Self { bytes: Bytes::Static(text.as_bytes()), ..Self::default() }
+        Self { bytes: Cow::Borrowed(text.as_bytes()), ..Self::default() }
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {:?}", self.to_string(), self.runs().collect::<Vec<_>>())
     }
 }
 

@@ -15,12 +15,12 @@ const VALUE_BYTES: usize = 64;
 
 impl Value {
     /// The value that a template sees. `near` is the origin of numbers that are not inside an object.
-    pub(crate) fn from_json(json: &Json, near: Origin, budget: &mut Budget) -> Result<Self, Error> {
+    pub(crate) fn from_json(json: Json, near: Origin, budget: &mut Budget) -> Result<Self, Error> {
         Maker { budget, keys: Vec::new() }.value(json, near)
     }
 
     /// The value of an array of JSON.
-    pub(crate) fn from_items(items: &[Json], near: Origin, budget: &mut Budget) -> Result<Self, Error> {
+    pub(crate) fn from_items(items: Vec<Json>, near: Origin, budget: &mut Budget) -> Result<Self, Error> {
         Maker { budget, keys: Vec::new() }.array(items, near)
     }
 }
@@ -32,44 +32,45 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn value(&mut self, json: &Json, near: Origin) -> Result<Value, Error> {
+    fn value(&mut self, json: Json, near: Origin) -> Result<Value, Error> {
         Ok(match json {
             Json::Null => Value::None,
-            Json::Bool(value) => Value::Bool(*value),
-            Json::Int(value) => Value::Int(*value, near),
-            Json::Unsigned(value) => Value::Int(*value as i64, near),
-            Json::Float(value) => Value::float_of(*value, near),
+            Json::Bool(value) => Value::Bool(value),
+            Json::Int(value) => Value::Int(value, near),
+            Json::Unsigned(value) => Value::Int(value as i64, near),
+            Json::Float(value) => Value::float_of(value, near),
             Json::String(text) => self.string(text)?,
             Json::Array(items) => self.array(items, near)?,
             Json::Object(object) => self.object(object, near)?,
         })
     }
 
-    fn string(&mut self, text: &Text) -> Result<Value, Error> {
+    fn string(&mut self, text: Text) -> Result<Value, Error> {
         self.budget.string(Str::cost(text.len(), text.num_runs()), held())?;
-        Ok(Value::string(text.clone()))
+        Ok(Value::string(text))
     }
 
-    fn array(&mut self, items: &[Json], near: Origin) -> Result<Value, Error> {
+    fn array(&mut self, items: Vec<Json>, near: Origin) -> Result<Value, Error> {
         self.budget.bytes(VALUE_BYTES * (1 + items.len()))?;
-        let items = items.iter().map(|item| self.value(item, near)).collect::<Result<_, _>>()?;
+        let items = items.into_iter().map(|item| self.value(item, near)).collect::<Result<_, _>>()?;
         Ok(Value::array(items))
     }
 
-    fn object(&mut self, object: &json::Object, near: Origin) -> Result<Value, Error> {
+    fn object(&mut self, object: json::Object, near: Origin) -> Result<Value, Error> {
         self.budget.bytes(2 * VALUE_BYTES * (1 + object.len()))?;
         let mut entries = Entries::with_capacity(object.len());
-        for (key, value) in object.iter() {
+        let message = object.message;
+        for (key, value) in object {
             let near = if key.first_origin().is_caller() { key.first_origin() } else { near };
             let value = self.value(value, near)?;
             let key = self.key(key)?;
             // A string can always be a key.
             let _ = entries.set(key, value);
         }
-        Ok(Value::object_with(entries, true, object.message))
+        Ok(Value::object_with(entries, true, message))
     }
 
-    fn key(&mut self, key: &Text) -> Result<Value, Error> {
+    fn key(&mut self, key: Text) -> Result<Value, Error> {
         let Some(bytes) = key.as_static() else { return self.string(key) };
         if let Some((_, known)) = self.keys.iter().find(|(known, _)| std::ptr::eq(*known, bytes)) {
             return Ok(known.clone());

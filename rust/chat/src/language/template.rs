@@ -104,7 +104,7 @@ impl Template {
         for (name, value) in variables.iter() {
             value.check_depth()?;
             let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
-            values.push((name, Value::from_json(value, Origin::TEMPLATE, budget)?));
+            values.push((name, Value::from_json(value.clone(), Origin::TEMPLATE, budget)?));
         }
         self.run(values, now, None, budget)
     }

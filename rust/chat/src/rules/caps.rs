@@ -179,8 +179,8 @@ impl Prober<'_> {
 
     fn run(&mut self, messages: &str, tools: &str, more: &[(&str, Value)]) -> Result<Outcome, Error> {
         let [messages, tools] = [messages, tools].map(|json| Json::parse_text(&Text::template(json)));
-        let messages = Value::from_json(&messages?, Origin::TEMPLATE, self.budget)?;
-        let tools = Value::from_json(&tools?, Origin::TEMPLATE, self.budget)?;
+        let messages = Value::from_json(messages?, Origin::TEMPLATE, self.budget)?;
+        let tools = Value::from_json(tools?, Origin::TEMPLATE, self.budget)?;
         let mut variables = vec![
             ("messages".to_owned(), messages.clone()),
             ("tools".to_owned(), tools.clone()),

@@ -255,7 +255,7 @@ impl ChatTemplate {
             repairs::trim(&mut messages);
         }
         repairs::join_media(&mut messages)?;
-        let mut messages = content::adapted(&messages, scene.caps)?.into_owned();
+        let mut messages = content::adapted(messages, scene.caps)?;
         if continued.is_some() {
             messages.pop();
         }
@@ -284,7 +284,7 @@ impl ChatTemplate {
         };
         match self.handler {
             Some(handler) => handler.prompt(&mut scene, &mut params),
-            None => self.with_markers(&mut scene, |scene, thinking| thinking.prompt(scene, &params)),
+            None => self.with_markers(&mut scene, |scene, thinking| thinking.prompt(scene, &mut params)),
         }
     }
 

@@ -2,42 +2,26 @@
 //!
 //! Source: `messages_inp_normalizer` in `common/chat.cpp` of llama.cpp. Deviations: 1. Line feeds have origins.
 
-use std::borrow::Cow;
-
 use super::caps::Caps;
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::text::{Origin, Text};
 
 /// The messages with contents of the kind that the template takes, if it takes only one.
-pub(crate) fn adapted<'a>(messages: &'a [Json], caps: &Caps) -> Result<Cow<'a, [Json]>, Error> {
-    let adapt: fn(&Json, Option<usize>) -> Result<Option<Json>, Error> =
-        match (caps.supports_string_content, caps.supports_typed_content) {
-            (true, false) => joined_content,
-            (false, true) => typed_content,
-            _ => return Ok(Cow::Borrowed(messages)),
-        };
-    let mut adapted = Cow::Borrowed(messages);
-    for (at, message) in messages.iter().enumerate() {
+pub(crate) fn adapted(mut messages: Vec<Json>, caps: &Caps) -> Result<Vec<Json>, Error> {
+    let (takes_strings, takes_parts) = (caps.supports_string_content, caps.supports_typed_content);
+    for message in &mut messages {
         let Json::Object(message) = message else { continue };
-        let Some(content) = message.get("content") else { continue };
-        if let Some(content) = adapt(content, message.message)?
-            && let Json::Object(message) = &mut adapted.to_mut()[at]
-        {
-            message.set("content", content);
-        }
+        let content = match message.get("content") {
+            Some(Json::Array(parts)) if takes_strings && !takes_parts => Json::String(joined(parts)?),
+            Some(Json::String(text)) if takes_parts && !takes_strings => {
+                vec![part("text", text.clone(), message.message)].into()
+            }
+            _ => continue,
+        };
+        message.set("content", content);
     }
-    Ok(adapted)
-}
-
-fn joined_content(content: &Json, _: Option<usize>) -> Result<Option<Json>, Error> {
-    let Json::Array(parts) = content else { return Ok(None) };
-    Ok(Some(joined(parts)?.into()))
-}
-
-fn typed_content(content: &Json, message: Option<usize>) -> Result<Option<Json>, Error> {
-    let Json::String(text) = content else { return Ok(None) };
-    Ok(Some(Json::Array(vec![part("text", text.clone(), message)])))
+    Ok(messages)
 }
 
 /// The string that a value is. `field` names it in the error.

@@ -98,9 +98,7 @@ impl Handler {
         }
         let given = std::mem::take(&mut params.messages);
         let messages = match self.rewriting {
-            Rewriting::None | Rewriting::Gemma | Rewriting::Prompted => {
-                content::adapted(&given, scene.caps)?.into_owned()
-            }
+            Rewriting::None | Rewriting::Gemma | Rewriting::Prompted => content::adapted(given, scene.caps)?,
             Rewriting::Blocks => messages::as_blocks(given),
             Rewriting::Harmony => messages::with_thinking(given, true),
             Rewriting::Thinking => messages::with_thinking(given, false),
@@ -114,7 +112,7 @@ impl Handler {
             (Rewriting::SortedAnswers, Some(schema)) => Some(Object::from_iter([("response_format", schema.clone())])),
             _ => None,
         };
-        let (mut prompt, asking) = renderings(scene, params, &messages, additional.as_ref())?;
+        let (mut prompt, asking) = renderings(scene, params, messages, additional.as_ref())?;
 
         let lacks_turn = matches!(self.rewriting, Rewriting::Gemma | Rewriting::OldGemma)
             && prompt.as_bytes().ends_with(b"<turn|>\n");
@@ -176,14 +174,14 @@ impl Handler {
 pub(crate) fn renderings(
     scene: &mut Scene<'_>,
     params: &Params,
-    messages: &[Json],
+    messages: Vec<Json>,
     additional: Option<&Object>,
 ) -> Result<(Text, Text), Error> {
-    let mut rendering = |asks| render(scene, params, messages, asks, additional);
+    let mut rendering = |messages, asks| render(scene, params, messages, asks, additional);
     if params.continuation == Continuation::None {
-        return Ok((rendering(params.add_generation_prompt)?, Text::default()));
+        return Ok((rendering(messages, params.add_generation_prompt)?, Text::default()));
     }
-    let (without, with) = (rendering(false)?, rendering(true)?);
+    let (without, with) = (rendering(messages.clone(), false)?, rendering(messages, true)?);
     let pairs = with.as_bytes().iter().zip(without.as_bytes());
     let shared = pairs.take_while(|(a, b)| a == b).count();
     let added = with.slice(shared..with.len());

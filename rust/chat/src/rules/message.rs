@@ -54,14 +54,12 @@ impl Reader<'_> {
         let Json::Object(given) = given else {
             return refuse(&format!("a message must be an object, not {}", given.kind()));
         };
-        let text_of = |name| match given.get(name) {
-            Some(value) => content::string(value, || format!("messages[{number}].{name}")).cloned(),
-            None => Ok(Text::default()),
+        let text_of = |name| {
+            let text = |value| content::string(value, || format!("messages[{number}].{name}"));
+            given.get(name).map(text).transpose()
         };
-        if given.get("role").is_none() {
-            return refuse("a message must have a role");
-        }
-        let role = self.role(text_of("role")?, number);
+        let Some(role) = text_of("role")? else { return refuse("a message must have a role") };
+        let role = self.role(role, number);
         let content = match (given.get("content"), given.get("tool_calls")) {
             (Some(content), _) => self.content(content, number)?,
             (None, Some(_)) if role == "assistant" => Text::default().into(),
@@ -76,9 +74,8 @@ impl Reader<'_> {
         message.push("role".into(), role.into());
         message.push("content".into(), content);
         for name in ["reasoning_content", "name", "tool_call_id"] {
-            let text = text_of(name)?;
-            if !text.is_empty() {
-                message.push(name.into(), text.into());
+            if let Some(text) = text_of(name)?.filter(|text| !text.is_empty()) {
+                message.push(name.into(), text.clone().into());
             }
         }
         if !calls.is_empty() {
@@ -88,10 +85,13 @@ impl Reader<'_> {
     }
 
     /// A role that every template knows, or this one, is as if the template had written it. Others stay the caller's.
-    fn role(&self, role: Text, number: usize) -> Text {
+    fn role(&self, role: &Text, number: usize) -> Text {
         const STANDARD: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
-        let is_known = STANDARD.iter().any(|known| role == *known) || self.template.has_constant(role.as_bytes());
-        if is_known { role.with_origin(Origin::turn(number)) } else { role }
+        match STANDARD.iter().find(|known| *role == **known) {
+            Some(known) => Text::from(*known).with_origin(Origin::turn(number)),
+            None if self.template.has_constant(role.as_bytes()) => role.clone().with_origin(Origin::turn(number)),
+            None => role.clone(),
+        }
     }
 
     fn content(&mut self, content: &Json, number: usize) -> Result<Json, Error> {

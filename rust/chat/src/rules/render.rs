@@ -14,7 +14,7 @@ use crate::text::{Origin, Text};
 pub(crate) fn render(
     scene: &mut Scene<'_>,
     params: &Params,
-    messages: &[Json],
+    messages: Vec<Json>,
     adds_prompt: bool,
     additional: Option<&Object>,
 ) -> Result<Text, Error> {
@@ -27,7 +27,7 @@ pub(crate) fn render(
         ("enable_thinking".to_owned(), Value::Bool(params.enable_thinking)),
     ];
     if let Some(tools) = &params.tools {
-        all.push(("tools".to_owned(), Value::from_items(tools, Origin::TEMPLATE, scene.budget)?));
+        all.push(("tools".to_owned(), Value::from_items(tools.clone(), Origin::TEMPLATE, scene.budget)?));
     }
     all.append(&mut variables);
     if adds_prompt {
@@ -64,7 +64,7 @@ fn variables(
     for (name, value) in params.extra.iter().chain(further) {
         // No template can read a variable with another name.
         if let Ok(known) = std::str::from_utf8(name.as_bytes()) {
-            variables.push((known.to_owned(), Value::from_json(value, name.first_origin(), scene.budget)?));
+            variables.push((known.to_owned(), Value::from_json(value.clone(), name.first_origin(), scene.budget)?));
         }
     }
     Ok(variables)

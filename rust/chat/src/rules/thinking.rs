@@ -84,10 +84,10 @@ impl Thinking {
         }
     }
 
-    /// The prompt of a template with such markers.
-    pub(crate) fn prompt(&self, scene: &mut Scene<'_>, params: &Params) -> Result<Text, Error> {
-        let messages = super::content::adapted(&params.messages, scene.caps)?;
-        let (mut prompt, asking) = renderings(scene, params, &messages, None)?;
+    /// The prompt of a template with such markers. The messages of the parameters are used up.
+    pub(crate) fn prompt(&self, scene: &mut Scene<'_>, params: &mut Params) -> Result<Text, Error> {
+        let messages = super::content::adapted(std::mem::take(&mut params.messages), scene.caps)?;
+        let (mut prompt, asking) = renderings(scene, params, messages, None)?;
         if let Some(message) = params.continued() {
             let text = self.continued(params, message, &asking);
             scene.budget.bytes(text.len())?;

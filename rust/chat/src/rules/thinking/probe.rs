@@ -49,8 +49,8 @@ impl<'s> Probe<'s> {
 
     /// Renders messages as they are. `None` if the template fails.
     pub(super) fn messages<const N: usize>(&mut self, messages: [&str; N]) -> Result<Option<Vec<u8>>, Error> {
-        let messages = content::adapted(&parsed(messages)?, self.scene.caps)?.into_owned();
-        match render(&mut self.scene, &self.params, &messages, self.params.add_generation_prompt, None) {
+        let messages = content::adapted(parsed(messages)?, self.scene.caps)?;
+        match render(&mut self.scene, &self.params, messages, self.params.add_generation_prompt, None) {
             Ok(text) => Ok(Some(text.into_bytes())),
             Err(error @ Error::Limit { .. }) => Err(error),
             Err(_) => Ok(None),
