@@ -40,7 +40,7 @@ pub fn encode_stretch<T: Borrow<Tokenizer>>(
     continues: bool,
 ) -> Result<Spans, Error> {
     let mut parts = Parts::default();
-    for (range, is_caller) in stretches(text) {
+    for (range, is_caller) in text.stretches(Origin::is_caller) {
         let bytes = &text.as_bytes()[range];
         let part = std::str::from_utf8(bytes).map_or(ggtok_core::Text::Bytes(bytes), ggtok_core::Text::Str);
         parts.push(part, !is_caller);
@@ -54,18 +54,6 @@ pub fn encode_stretch<T: Borrow<Tokenizer>>(
         }
         result => result.map(|()| spans).map_err(Error::Encode),
     }
-}
-
-/// The stretches that the template or a caller wrote, in turn, and whether it was a caller.
-fn stretches(text: &Text) -> Vec<(Range<usize>, bool)> {
-    let mut stretches: Vec<(Range<usize>, bool)> = Vec::new();
-    for (run, origin) in text.runs() {
-        match stretches.last_mut() {
-            Some((last, is_caller)) if *is_caller == origin.is_caller() => last.end = run.end,
-            _ => stretches.push((run, origin.is_caller())),
-        }
-    }
-    stretches
 }
 
 /// Takes out a BOS and an EOS that are there because the vocabulary adds what the template wrote already.
@@ -124,10 +112,4 @@ pub fn mask_of(spans: &[Range<usize>], ranges: &[Range<usize>]) -> Vec<bool> {
         mask[tokens_of(spans, range)].fill(true);
     }
     mask
-}
-
-impl From<EncodeError> for Error {
-    fn from(error: EncodeError) -> Self {
-        Self::Encode(error)
-    }
 }

@@ -20,6 +20,8 @@ mod parser;
 mod show;
 mod strftime;
 mod template;
+#[cfg(test)]
+mod tests;
 mod value;
 
 pub(crate) use strftime::strftime;

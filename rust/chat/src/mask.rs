@@ -59,16 +59,15 @@ impl Conversation<'_> {
     /// # Errors
     /// [`Error::Mask`] if they cannot be known; whatever rendering a part of the conversation raises.
     pub fn masked(&mut self, mask: Mask) -> Result<Vec<Range<usize>>, Error> {
-        let runs = self.text.runs().collect();
         if self.has_generation {
-            return Ok(joined(&runs, |origin| origin.is_generated()));
+            return Ok(joined(self.text, Origin::is_generated));
         }
         match mask {
-            Mask::Content => Ok(joined(&runs, |origin| {
+            Mask::Content => Ok(joined(self.text, |origin| {
                 let message = origin.string().and_then(self.message);
                 message.and_then(|message| self.roles.get(message)).is_some_and(|role| is_assistant(role))
             })),
-            Mask::Turn => Turns { runs, conversation: self, found: Vec::new() }.find(),
+            Mask::Turn => Turns { runs: self.text.runs().collect(), conversation: self, found: Vec::new() }.find(),
         }
     }
 
@@ -112,16 +111,9 @@ impl Conversation<'_> {
     }
 }
 
-/// The runs that are wanted, neighbours as one.
-fn joined(runs: &Runs, wanted: impl Fn(&Origin) -> bool) -> Vec<Range<usize>> {
-    let mut ranges: Vec<Range<usize>> = Vec::new();
-    for (run, _) in runs.iter().filter(|(_, origin)| wanted(origin)) {
-        match ranges.last_mut() {
-            Some(last) if last.end == run.start => last.end = run.end,
-            _ => ranges.push(run.clone()),
-        }
-    }
-    ranges
+/// The ranges of a text whose origins are wanted.
+fn joined(text: &Text, is_wanted: impl Fn(Origin) -> bool) -> Vec<Range<usize>> {
+    text.stretches(is_wanted).into_iter().filter_map(|(range, is_wanted)| is_wanted.then_some(range)).collect()
 }
 
 type Runs = Vec<(Range<usize>, Origin)>;

@@ -182,6 +182,19 @@ impl Text {
         self.raw_runs(0, self.bytes.len()).map(|(range, origin)| (range, origin.plain()))
     }
 
+    /// The longest stretches whose origins have the same key, with that key.
+    pub fn stretches<K: PartialEq>(&self, key: impl Fn(Origin) -> K) -> Vec<(Range<usize>, K)> {
+        let mut stretches: Vec<(Range<usize>, K)> = Vec::new();
+        for (run, origin) in self.runs() {
+            let key = key(origin);
+            match stretches.last_mut() {
+                Some((last, last_key)) if *last_key == key => last.end = run.end,
+                _ => stretches.push((run, key)),
+            }
+        }
+        stretches
+    }
+
     /// The runs between two places, cut there.
     fn raw_runs(&self, start: usize, end: usize) -> impl Iterator<Item = (Range<usize>, Origin)> + '_ {
         let at = self.rest.partition_point(|run| run.0 as usize <= start);
@@ -198,12 +211,6 @@ impl Text {
         starts.extend(self.rest.iter().filter(|run| run.1.begins_part()).map(|run| run.0 as usize));
         let ends = starts.iter().skip(1).copied().chain([self.bytes.len()]);
         starts.iter().zip(ends).map(|(&start, end)| start..end).collect()
-    }
-
-    /// Whether this is all of one origin's, and whose.
-    pub fn single_origin(&self) -> Option<Origin> {
-        let first = self.first.plain();
-        self.rest.iter().all(|run| run.1.plain() == first).then_some(first)
     }
 
     /// The origin of what is read from this text: that of its first caller's byte, or else the template.
@@ -324,11 +331,6 @@ impl Text {
     pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
         debug_assert_eq!(bytes.len(), self.bytes.len());
         Self { bytes: Cow::Owned(bytes), first: self.first, rest: self.rest.clone() }
-    }
-
-    /// In ASCII capitals.
-    pub(crate) fn uppercase(&self) -> Self {
-        self.with_bytes(self.bytes.to_ascii_uppercase())
     }
 
     /// In ASCII small letters.

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ggtok_chat::{
-    CHATML, ChatTemplate, Error, Json, Mask, MediaPlace, Now, Object, Options, Rendered, Request, Strings, Text,
-    Warning,
+    CHATML, ChatTemplate, Error, Json, Mask, MediaPlace, Now, Object, Options, Origin, Rendered, Request, Strings,
+    Text, Warning,
 };
 use ggtok_core::gguf::{Metadata, Value};
 use ggtok_core::vocab::Vocabulary;
@@ -184,31 +184,16 @@ impl Chat {
     /// The text, and its parts in UTF-16 code units.
     fn parts(&self) -> (String, Vec<Part>) {
         let text: &Text = &self.rendered.text;
-        let mut parts: Vec<Part> = Vec::new();
-        let mut places = Vec::new();
-        for (run, origin) in text.runs() {
-            let part = Part {
-                start: 0,
-                end: 0,
-                is_caller: origin.is_caller(),
-                message: self.request.strings().message_of(origin),
-            };
-            match (parts.last(), places.last_mut()) {
-                (Some(last), Some(place)) if (last.is_caller, last.message) == (part.is_caller, part.message) => {
-                    let place: &mut std::ops::Range<usize> = place;
-                    place.end = run.end;
-                }
-                _ => {
-                    parts.push(part);
-                    places.push(run);
-                }
-            }
-        }
+        let who = |origin: Origin| (origin.is_caller(), self.request.strings().message_of(origin));
+        let (mut places, who): (Vec<_>, Vec<_>) = text.stretches(who).into_iter().unzip();
         let string = utf16::convert(text.as_bytes(), &mut places);
-        for (part, place) in parts.iter_mut().zip(places) {
-            (part.start, part.end) = (place.start, place.end);
-        }
-        (string, parts)
+        let part = |(place, (is_caller, message)): (std::ops::Range<usize>, _)| Part {
+            start: place.start,
+            end: place.end,
+            is_caller,
+            message,
+        };
+        (string, places.into_iter().zip(who).map(part).collect())
     }
 }
 

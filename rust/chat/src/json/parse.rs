@@ -254,6 +254,6 @@ mod tests {
         text.extend(br#"y\n"}"#, Origin::caller(3));
         let json = Json::parse_text(&text).unwrap();
         let value = json.get("a").unwrap().as_text().unwrap();
-        assert_eq!((value.as_bytes(), value.single_origin()), (&b"xy\n"[..], Some(Origin::caller(3))));
+        assert_eq!((value.as_bytes(), value.first_origin()), (&b"xy\n"[..], Origin::caller(3)));
     }
 }

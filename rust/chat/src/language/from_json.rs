@@ -3,8 +3,7 @@
 //! Source: `global_from_json` in `common/jinja/value.cpp` of llama.cpp. Deviations: 1. Numbers have the origin of the
 //! nearest key around them.
 
-use super::value::Entries;
-use super::value::{Str, Value, held};
+use super::value::{Entries, Str, Value, held};
 use crate::budget::Budget;
 use crate::error::Error;
 use crate::json::{self, Json};

@@ -157,28 +157,9 @@ fn range(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     Ok(Value::array((0..count as i64).map(|at| Value::int(start + at * step)).collect()))
 }
 
-/// What a template writes, `x` being a value.
-#[cfg(test)]
-pub(crate) fn render(template: &str, x: Value) -> Result<Text, crate::Error> {
-    let template = super::template::Template::new(template.as_bytes())?;
-    let now = crate::Now { seconds: 1709251199, ..crate::Now::default() };
-    template.run(vec![("x".to_owned(), x)], &now, None, &mut crate::Budget::new(0))
-}
-
-/// What a template writes, caller's bytes in angle brackets.
-#[cfg(test)]
-pub(crate) fn render_marked(template: &str, x: &str) -> String {
-    let text = render(template, Value::string(Text::new(x, crate::Origin::caller(1)))).unwrap();
-    let mut marked = String::new();
-    for (run, origin) in text.runs() {
-        let run = String::from_utf8_lossy(&text.as_bytes()[run]);
-        marked += &if origin.is_caller() { format!("<{run}>") } else { run.into_owned() };
-    }
-    marked.replace("><", "")
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::tests::render;
     use super::*;
 
     #[test]

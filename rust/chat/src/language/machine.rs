@@ -25,8 +25,7 @@ use scopes::Scopes;
 
 use super::ast::{Expression, NameId, Node, Program, Property, Set, Statement};
 use super::failure::{Failure, Outcome, failed};
-use super::value::Run;
-use super::value::{Code, Str, Value};
+use super::value::{Code, Run, Str, Value};
 use crate::error::{Error, Position};
 use crate::text::{Origin, Text};
 

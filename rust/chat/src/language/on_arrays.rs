@@ -285,7 +285,7 @@ fn extreme(run: &mut Run<'_>, args: &Args, comparison: BinaryOp) -> Outcome<Valu
 
 #[cfg(test)]
 mod tests {
-    use super::super::functions::render;
+    use super::super::tests::render;
     use super::*;
 
     #[test]

@@ -17,7 +17,10 @@ use crate::text::{Origin, Text, is_space};
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
     Some(match name {
-        b"upper" => |_, args| Ok(Value::string(args.text(0)?.uppercase())),
+        b"upper" => |_, args| {
+            let text = args.text(0)?;
+            Ok(Value::string(text.with_bytes(text.as_bytes().to_ascii_uppercase())))
+        },
         b"lower" => |_, args| Ok(Value::string(args.text(0)?.lowercase())),
         b"title" => |_, args| Ok(Value::string(args.text(0)?.title())),
         b"capitalize" => |_, args| Ok(Value::string(args.text(0)?.capitalize())),
@@ -233,7 +236,7 @@ fn indent(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::functions::render_marked;
+    use super::super::tests::render_marked;
 
     #[test]
     fn bytes_keep_their_origins() {

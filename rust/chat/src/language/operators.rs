@@ -264,7 +264,7 @@ pub(crate) fn compare(run: &mut Run<'_>, a: &Value, b: &Value, op: BinaryOp) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::functions::render;
+    use super::super::tests::render;
     use super::*;
 
     #[test]

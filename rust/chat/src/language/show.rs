@@ -254,7 +254,7 @@ fn escape_unicode(run: &mut Run<'_>, text: &Text) -> Outcome<Text> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::functions::{render, render_marked};
+    use super::super::tests::{render, render_marked};
     use super::*;
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) fn keeping_thinking(keeps: bool) -> [(&'static str, Value); 4] {
 }
 
 /// What a template can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caps {
     /// It takes contents that are text.
     pub supports_string_content: bool,
@@ -108,17 +108,8 @@ impl Prober<'_> {
     fn caps(&mut self) -> Result<Caps, Error> {
         let (supports_string_content, supports_typed_content) = self.content()?;
         let system = self.run(&format!(r#"[{{"role": "system", "content": "A rule"}}, {USER}]"#), "[]", &[])?;
-        let mut caps = Caps {
-            supports_string_content,
-            supports_typed_content,
-            supports_tools: true,
-            supports_tool_calls: true,
-            supports_parallel_tool_calls: true,
-            supports_system_role: is_used(&system.messages, "0.content"),
-            supports_preserve_reasoning: false,
-            supports_reasoning_effort: false,
-            supports_object_arguments: false,
-        };
+        let mut caps = Caps { supports_string_content, supports_typed_content, ..Caps::default() };
+        caps.supports_system_role = is_used(&system.messages, "0.content");
         self.tool_calls(&mut caps)?;
 
         let thinking = format!(
@@ -157,6 +148,7 @@ impl Prober<'_> {
     }
 
     fn tool_calls(&mut self, caps: &mut Caps) -> Result<(), Error> {
+        (caps.supports_tools, caps.supports_tool_calls) = (true, true);
         let with_object = self.run(&conversation(&[OBJECT]), TOOLS, &[])?;
         if with_object.text.is_some() {
             caps.supports_tools = is_used(&with_object.tools, "0.function.name");

@@ -294,7 +294,7 @@ impl ChatTemplate {
             return Ok(*thinks);
         }
         let thinks = match self.handler {
-            Some(handler) => handler.thinks(),
+            Some(handler) => handler.thinks,
             None => match self.with_markers(scene, |_, thinking| Ok(thinking.exists)) {
                 Err(error @ Error::Limit { .. }) => return Err(error),
                 thinks => thinks.unwrap_or(false),

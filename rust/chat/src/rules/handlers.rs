@@ -39,7 +39,7 @@ pub(crate) struct Handler {
     opening: &'static str,
     thinking: Thinking,
     /// Whether models of this kind think.
-    thinks: bool,
+    pub(crate) thinks: bool,
 }
 
 /// What is done to messages, or to the text.
@@ -83,11 +83,6 @@ impl Handler {
     pub(crate) fn of(source: &[u8]) -> Option<&'static Self> {
         let has = |text: &&str| memmem::find(source, text.as_bytes()).is_some();
         HANDLERS.iter().find(|handler| handler.has.iter().all(has) && !handler.lacks.iter().any(has))
-    }
-
-    /// Whether models with this template think.
-    pub(crate) fn thinks(&self) -> bool {
-        self.thinks
     }
 
     /// The prompt. The messages of the parameters are used up.

@@ -65,7 +65,7 @@ impl Request {
 
     /// The role of each message, as the caller passed it; empty if it has none.
     pub fn roles(&self) -> Vec<String> {
-        let role = |message: &Json| message.get("role").and_then(Json::as_text).map(Text::to_string);
+        let role = |message: &Json| message.text("role").map(Text::to_string);
         self.messages().iter().map(|message| role(message).unwrap_or_default()).collect()
     }
 
@@ -102,7 +102,7 @@ impl Settings {
     fn read(body: &Json) -> Result<Self, Error> {
         let json_schema = answer_format(body)?;
         let tools = tools::read(body.get("tools"))?;
-        let tool_choice = text(body, "tool_choice").unwrap_or(b"auto");
+        let tool_choice = body.text("tool_choice").map_or(&b"auto"[..], Text::as_bytes);
         if !matches!(tool_choice, b"auto" | b"none" | b"required") {
             return Err(Error::request("tool_choice", "expected 'auto', 'none' or 'required'"));
         }
@@ -137,11 +137,6 @@ impl Settings {
     }
 }
 
-/// A string of the body. One of another type counts as missing.
-fn text<'a>(body: &'a Json, name: &str) -> Option<&'a [u8]> {
-    body.get(name)?.as_text().map(|text| text.as_bytes())
-}
-
 /// A boolean of the body. One of another type counts as missing.
 fn boolean(body: &Json, name: &str) -> Option<bool> {
     match body.get(name)? {
@@ -153,14 +148,14 @@ fn boolean(body: &Json, name: &str) -> Option<bool> {
 /// A schema for the answer.
 fn answer_format(body: &Json) -> Result<Option<Json>, Error> {
     let mut schema = body.get("json_schema").filter(|schema| !schema.is_null());
-    let has_grammar = text(body, "grammar").is_some_and(|grammar| !grammar.is_empty());
+    let has_grammar = body.text("grammar").is_some_and(|grammar| !grammar.is_empty());
     if schema.is_some() && has_grammar {
         return Err(Error::request("grammar", "a request with a json_schema cannot have a grammar"));
     }
     let any = Json::Object(Object::default());
     let not_null = |value: &&Json| !value.is_null();
     let format = body.get("response_format").unwrap_or(&Json::Null);
-    match text(format, "type").unwrap_or_default() {
+    match format.text("type").map_or(&b""[..], Text::as_bytes) {
         b"json_object" => {
             let is_empty = match schema {
                 None => true,

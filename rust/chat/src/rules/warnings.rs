@@ -124,7 +124,7 @@ fn left_out(request: &Request, text: &Text, warnings: &mut Vec<Warning>) {
         };
         let has_text = |text: &&Json| text.as_text().is_some_and(|text| !text.as_bytes().trim_ascii().is_empty());
         if texts.iter().any(has_text) {
-            let role = given.get("role").and_then(Json::as_text).map(Text::to_string).unwrap_or_default();
+            let role = given.text("role").map(Text::to_string).unwrap_or_default();
             let text = format!("the template leaves out messages[{message}], whose role is '{role}'");
             warnings.push(Warning::new("left-out", None, Some(message), text));
         }

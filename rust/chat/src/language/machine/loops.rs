@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use super::super::ast::{For, Node, Statement};
 use super::super::failure::{Failure, Outcome, failed};
-use super::super::value::Entries;
-use super::super::value::{Str, Value, mark};
+use super::super::value::{Entries, Str, Value, mark};
 use super::Machine;
 use crate::text::Origin;
 

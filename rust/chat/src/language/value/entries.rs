@@ -3,10 +3,11 @@
 //! Time: O(1) per operation.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{Hash, Hasher};
 
 use super::super::failure::{Outcome, failed};
 use super::Value;
+use crate::text::Text;
 
 /// From so many entries on, there is an index. Fewer are compared one by one.
 const INDEXED: usize = 12;
@@ -15,8 +16,8 @@ const INDEXED: usize = 12;
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     pairs: Vec<(Value, Value)>,
-    /// Places in `pairs`, by the hash of the key.
-    index: Option<HashMap<u64, Vec<u32>>>,
+    /// Where each key is in `pairs`.
+    index: Option<HashMap<Key, usize>>,
 }
 
 impl Entries {
@@ -49,24 +50,18 @@ impl Entries {
     /// The value of a key that is a string.
     pub(crate) fn get_bytes(&self, key: &[u8]) -> Option<&Value> {
         let is_key = |pair: &(Value, Value)| matches!(&pair.0, Value::String(text) if text.text.as_bytes() == key);
-        self.find(|| HASHES.with(|hashes| hashes.hash_one(key)), is_key).map(|at| &self.pairs[at].1)
+        let place = match &self.index {
+            Some(_) => self.place(&Value::string(Text::template(key))),
+            None => self.pairs.iter().position(is_key),
+        };
+        place.map(|at| &self.pairs[at].1)
     }
 
     /// Where a key is, if the value can be one. NaN is never found.
     fn place(&self, key: &Value) -> Option<usize> {
-        match key {
-            Value::Float(float) if float.value.is_nan() => None,
-            _ => self.find(|| hash_of(key), |pair| is_equal(&pair.0, key)),
-        }
-    }
-
-    fn find(&self, hash: impl FnOnce() -> u64, is_wanted: impl Fn(&(Value, Value)) -> bool) -> Option<usize> {
         match &self.index {
-            Some(index) => {
-                let mut places = index.get(&hash())?.iter().map(|&at| at as usize);
-                places.find(|&at| is_wanted(&self.pairs[at]))
-            }
-            None => self.pairs.iter().position(is_wanted),
+            Some(index) => index.get(&Key(key.clone())).copied(),
+            None => self.pairs.iter().position(|pair| is_equal(&pair.0, key)),
         }
     }
 
@@ -81,16 +76,13 @@ impl Entries {
     }
 
     /// Adds an entry whose key is known to be new and fit to be one.
+    #[expect(clippy::mutable_key_type, reason = "a key is hashable, so nothing that counts for its hash can change")]
     pub(crate) fn push(&mut self, key: Value, value: Value) {
         self.pairs.push((key, value));
-        let first = match &self.index {
-            Some(_) => self.pairs.len() - 1,
-            None if self.pairs.len() == INDEXED => 0,
-            None => return,
-        };
-        let index = self.index.get_or_insert_default();
-        for (at, pair) in self.pairs.iter().enumerate().skip(first) {
-            index.entry(hash_of(&pair.0)).or_default().push(at as u32);
+        if self.pairs.len() >= INDEXED {
+            let first = self.index.as_ref().map_or(0, HashMap::len);
+            let index = self.index.get_or_insert_default();
+            index.extend(self.pairs.iter().enumerate().skip(first).map(|(at, pair)| (Key(pair.0.clone()), at)));
         }
     }
 
@@ -118,25 +110,25 @@ fn is_equal(a: &Value, b: &Value) -> bool {
     a.equals(b).unwrap_or(false)
 }
 
-thread_local! {
-    static HASHES: RandomState = RandomState::new();
+/// A key by its value. The hash has a random seed, so that no template can find many keys that have the same.
+#[derive(Debug)]
+struct Key(Value);
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        is_equal(&self.0, &other.0)
+    }
 }
 
-/// Equal keys have equal hashes, and no template can find many others that have the same.
-fn hash_of(key: &Value) -> u64 {
-    HASHES.with(|hashes| hashes.hash_one(Key(key)))
-}
+impl Eq for Key {}
 
-/// Feeds what keys are compared by to a hash.
-struct Key<'a>(&'a Value);
-
-impl Hash for Key<'_> {
+impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        match self.0 {
+        match &self.0 {
             Value::String(key) => key.text.as_bytes().hash(state),
             Value::Array(tuple) => {
                 state.write_usize(tuple.items.borrow().len());
-                tuple.items.borrow().iter().for_each(|item| Key(item).hash(state));
+                tuple.items.borrow().iter().for_each(|item| Key(item.clone()).hash(state));
             }
             // Zeros are equal whatever their sign.
             key => key.worth().map(|(int, float)| (int, (float + 0.0).to_bits())).hash(state),

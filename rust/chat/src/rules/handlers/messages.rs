@@ -15,12 +15,8 @@ use crate::rules::content;
 use crate::rules::params::Params;
 use crate::text::Text;
 
-fn text<'a>(message: &'a Json, key: &str) -> Option<&'a Text> {
-    message.get(key)?.as_text()
-}
-
 fn has_role(message: &Json, role: &str) -> bool {
-    text(message, "role").is_some_and(|text| *text == role)
+    message.text("role").is_some_and(|text| *text == role)
 }
 
 /// The tool calls of a message, if there are any.
@@ -119,7 +115,7 @@ pub(super) fn with_languages(mut messages: Vec<Json>, variables: &Object) -> Res
                     if !whole.is_empty() {
                         content::line_feed(&mut whole);
                     }
-                    if let Some(text) = text(part, "text") {
+                    if let Some(text) = part.text("text") {
                         content::extend(&mut whole, text);
                     }
                 }
@@ -146,7 +142,7 @@ pub(super) fn with_sorted_answers(mut messages: Vec<Json>) -> Vec<Json> {
         let message = &messages[at];
         if !is_answer(message) {
             if let Some(calls) = calls(message).filter(|_| has_role(message, "assistant")) {
-                let ids = calls.iter().enumerate().filter_map(|(number, call)| Some((text(call, "id")?, number)));
+                let ids = calls.iter().enumerate().filter_map(|(number, call)| Some((call.text("id")?, number)));
                 order = ids.filter(|(id, _)| !id.is_empty()).map(|(id, n)| (id.as_bytes().to_vec(), n)).collect();
             }
             at += 1;
@@ -156,7 +152,7 @@ pub(super) fn with_sorted_answers(mut messages: Vec<Json>) -> Vec<Json> {
         let places: Vec<usize> = (at..end).filter(|&place| has_role(&messages[place], "tool")).collect();
         if places.len() > 1 && !order.is_empty() {
             let mut answers: Vec<Json> = places.iter().map(|&place| std::mem::take(&mut messages[place])).collect();
-            let number = |answer: &Json| text(answer, "tool_call_id").and_then(|id| order.get(id.as_bytes())).copied();
+            let number = |answer: &Json| answer.text("tool_call_id").and_then(|id| order.get(id.as_bytes())).copied();
             answers.sort_by_key(|answer| number(answer).unwrap_or(0));
             for (&place, answer) in places.iter().zip(answers) {
                 messages[place] = answer;
@@ -190,7 +186,7 @@ pub(super) fn with_tool_responses(messages: Vec<Json>) -> Result<Vec<Json>, Erro
         if let Some(content) = messages.next_if(is_end).and_then(|end| end.get("content").cloned()) {
             turn.set("content", content);
         }
-        if let Some(thinking) = text(&message, "reasoning_content") {
+        if let Some(thinking) = message.text("reasoning_content") {
             turn.set("reasoning_content", thinking.clone());
         }
         rewritten.push(turn.into());
@@ -208,8 +204,8 @@ fn has_content(message: &Json) -> bool {
 
 /// The answer of a tool: the name of the function and what it returned, read if that is JSON in a string.
 fn response(answer: &Json, function: Option<&Json>) -> Result<Json, Error> {
-    let name = function.and_then(|function| text(function, "name")).filter(|name| !name.is_empty());
-    let name = name.or_else(|| text(answer, "tool_call_id")).cloned().unwrap_or_default();
+    let name = function.and_then(|function| function.text("name")).filter(|name| !name.is_empty());
+    let name = name.or_else(|| answer.text("tool_call_id")).cloned().unwrap_or_default();
     let content = answer.get("content").cloned().unwrap_or_default();
     let value = match &content {
         Json::String(text) => match Json::parse_text(text) {

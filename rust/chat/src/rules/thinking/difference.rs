@@ -8,6 +8,8 @@
 //! Source: `segmentize_markers` and `calculate_diff_split` in `common/chat-auto-parser-helpers.cpp` of llama.cpp.
 //! Deviations: 1. The common ends are not returned. Time and space: O(bytes).
 
+use std::ops::Range;
+
 /// A marker or the text between two of them.
 #[derive(Clone, Debug)]
 pub(super) struct Piece<'a> {
@@ -46,40 +48,28 @@ pub(super) fn pieces(text: &[u8]) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The pieces of one text that are left. The last one may be spent.
+/// The pieces of one text that are left: at least one, which may be spent.
 struct Side<'a, 'p> {
     pieces: &'p [Piece<'a>],
     is_spent: bool,
 }
 
 impl<'a> Side<'a, '_> {
-    fn is_single(&self) -> bool {
-        self.pieces.len() == 1
-    }
-
-    fn first(&self) -> &Piece<'a> {
-        &self.pieces[0]
-    }
-
-    fn last(&self) -> &Piece<'a> {
-        &self.pieces[self.pieces.len() - 1]
-    }
-
     fn drop_first(&mut self) {
         self.pieces = &self.pieces[1..];
     }
 
     fn drop_last(&mut self) {
-        match self.pieces.len() {
-            1 => self.is_spent = true,
-            len => self.pieces = &self.pieces[..len - 1],
+        match self.pieces {
+            [others @ .., _] if !others.is_empty() => self.pieces = others,
+            _ => self.is_spent = true,
         }
     }
 
-    /// What is left of the text.
-    fn left(&self, text: &'a [u8]) -> &'a [u8] {
-        let (first, last) = (self.first(), self.last());
-        &text[first.at..last.at + if self.is_spent { 0 } else { last.text.len() }]
+    /// Where the pieces begin and end.
+    fn place(&self) -> Range<usize> {
+        let (first, last) = (&self.pieces[0], &self.pieces[self.pieces.len() - 1]);
+        first.at..last.at + if self.is_spent { 0 } else { last.text.len() }
     }
 }
 
@@ -91,13 +81,12 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
     }
     let mut a = Side { pieces: &left_pieces, is_spent: false };
     let mut b = Side { pieces: &right_pieces, is_spent: false };
-    while !a.is_single() && !b.is_single() {
-        let starts_equal = a.first().text == b.first().text;
+    while let ([a_first, .., a_last], [b_first, .., b_last]) = (a.pieces, b.pieces) {
+        let (starts_equal, ends_equal) = (a_first.text == b_first.text, a_last.text == b_last.text);
         if starts_equal {
             a.drop_first();
             b.drop_first();
         }
-        let ends_equal = a.last().text == b.last().text;
         if ends_equal {
             a.drop_last();
             b.drop_last();
@@ -106,19 +95,17 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
             break;
         }
     }
-    match (a.is_single(), b.is_single()) {
-        (true, false) => take_last(&mut a, &mut b),
-        (false, true) => take_last(&mut b, &mut a),
-        (true, true) if a.first().text == b.first().text && a.first().is_marker => {
-            a.is_spent = true;
-            b.is_spent = true;
-        }
+    match (a.pieces, b.pieces) {
+        ([single], [_, _, ..]) => take_end(single, &mut a, &mut b),
+        ([_, _, ..], [single]) => take_end(single, &mut b, &mut a),
+        ([one], [other]) if one.text == other.text && one.is_marker => (a.is_spent, b.is_spent) = (true, true),
         _ => {}
     }
 
-    let has_text_end = !a.last().is_marker && !b.last().is_marker;
-    let has_text_start = !a.first().is_marker && !b.first().is_marker;
-    let (mut a, mut b) = (a.left(left), b.left(right));
+    let is_text = |piece: Option<&Piece<'_>>| piece.is_some_and(|piece| !piece.is_marker);
+    let has_text_end = is_text(a.pieces.last()) && is_text(b.pieces.last());
+    let has_text_start = is_text(a.pieces.first()) && is_text(b.pieces.first());
+    let (mut a, mut b) = (&left[a.place()], &right[b.place()]);
     if has_text_end {
         let common = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
         (a, b) = (&a[..a.len() - common], &b[..b.len() - common]);
@@ -134,13 +121,13 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
 }
 
 /// One piece is left of one text, more of the other: it may be equal to either end of those.
-fn take_last(single: &mut Side<'_, '_>, other: &mut Side<'_, '_>) {
-    if single.first().text == other.last().text {
+fn take_end(single: &Piece<'_>, side: &mut Side<'_, '_>, other: &mut Side<'_, '_>) {
+    if single.text == other.pieces[other.pieces.len() - 1].text {
         other.drop_last();
-        single.is_spent = true;
-    } else if single.first().text == other.first().text {
+        side.is_spent = true;
+    } else if single.text == other.pieces[0].text {
         other.drop_first();
-        single.is_spent = true;
+        side.is_spent = true;
     }
 }
 
