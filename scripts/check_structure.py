@@ -53,7 +53,7 @@ PYTHON = (
 """The tokenizer, and then the parts over it: each file or folder imports from those before it. A file belongs to the
 longest of these paths."""
 BUDGETS = {
-    **{"rust/core": 16_490, "rust/chat": 7_350, "rust/train": 2_900, "rust/explain": 3_030},
+    **{"rust/core": 16_490, "rust/chat": 7_020, "rust/train": 2_900, "rust/explain": 3_030},
     **{"rust/python": 4_740, "rust/wasm": 1_160},
     **{"tokenizer": 1_460, "chat": 995, "stores": 1_210, "corpus": 3_380, "lab": 9_466},
     **{"adapters": 610, "cli": 2_660, "": 508},

@@ -429,28 +429,19 @@ impl Value {
 }
 
 thread_local! {
-    /// Values of containers that are being freed, while one is.
-    static FREED: RefCell<Option<Vec<Value>>> = const { RefCell::new(None) };
+    /// Values of containers that are yet to be freed, while one is.
+    static FREED: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
+    static IS_FREEING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Frees what a container held, one value after the other: a template can nest values deeper than a stack is.
 fn free(values: impl IntoIterator<Item = Value>) {
-    let values = values.into_iter().filter(Value::is_nested);
-    let is_outermost = FREED.with_borrow_mut(|freed| {
-        let is_outermost = freed.is_none();
-        freed.get_or_insert_default().extend(values);
-        is_outermost
-    });
-    let next = || {
-        FREED.with_borrow_mut(|freed| {
-            let next = freed.as_mut()?.pop();
-            if next.is_none() {
-                *freed = None;
-            }
-            next
-        })
-    };
-    while is_outermost && next().is_some() {}
+    FREED.with_borrow_mut(|freed| freed.extend(values.into_iter().filter(Value::is_nested)));
+    if !IS_FREEING.replace(true) {
+        while FREED.with_borrow_mut(Vec::pop).is_some() {}
+        FREED.take();
+        IS_FREEING.set(false);
+    }
 }
 
 impl Drop for Array {
