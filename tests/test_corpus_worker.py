@@ -89,7 +89,7 @@ def test_opened_once_in_a_process(model: Path, opens: list[str], monkeypatch: py
     monkeypatch.chdir(model.parent)
     encoders.append(TableEncoder("model.gguf"))
     start = threading.Barrier(6)
-    found: list[ggtok.Tokenizer] = []
+    found: list[object] = []
 
     def use(encoder: TableEncoder) -> None:
         start.wait()

@@ -115,9 +115,6 @@ def test_other_batches_are_refused(batch: Any) -> None:
         (lambda one: one.encode_batch([["a"]], is_pretokenized=True), GgtokError),
         (lambda one: one.encode_batch([("a", "b")]), TypeError),
         (lambda one: one.enable_truncation(9, stride=2), GgtokError),
-        (lambda one: one.post_process, AttributeError),
-        (lambda one: one.async_encode, AttributeError),
-        (lambda one: one.encode("a").overflowing, AttributeError),
     ],
 )
 def test_what_only_tokenizers_does(call: Any, error: type[Exception]) -> None:

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from ..errors import ArgumentTypeError, GgtokError
 from ..tokenizer.arguments import items_of, one_of
@@ -23,30 +23,12 @@ from ._names import Names
 
 __all__ = ["Encoding", "Tokenizer"]
 
-ELSEWHERE = "tokenizers itself has it, for the file that to_tokenizers_json writes"
+ELSEWHERE = "tokenizers does that, with the file that to_tokenizers_json writes"
 
 Direction: TypeAlias = Literal["left", "right"]
 Span: TypeAlias = tuple[int, int]
 Spelled: TypeAlias = tuple[list[str], list[Span]]
 """The texts and spans of tokens."""
-
-
-class Truncation(NamedTuple):
-    """The arguments of `enable_truncation`."""
-
-    max_length: int
-    direction: Direction
-
-
-class Padding(NamedTuple):
-    """The arguments of `enable_padding`."""
-
-    direction: Direction
-    pad_id: int
-    pad_type_id: int
-    pad_token: str
-    length: int | None
-    pad_to_multiple_of: int | None
 
 
 class Added(NamedTuple):
@@ -57,11 +39,6 @@ class Added(NamedTuple):
     type_id: int = 0
     attention: int = 1
     span: Span = (0, 0)
-
-
-def _missing(self: object, name: str) -> Any:
-    """Says where an attribute is that only tokenizers has."""
-    raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: {ELSEWHERE}")
 
 
 class Encoding:
@@ -136,9 +113,6 @@ class Encoding:
     def __repr__(self) -> str:
         return f"<ggtok.adapters.tokenizers.Encoding of {len(self)} tokens>"
 
-    if not TYPE_CHECKING:
-        __getattr__ = _missing
-
 
 class Tokenizer:
     """A tokenizer with the calls of `tokenizers.Tokenizer` for texts. The ids are llama.cpp's.
@@ -162,8 +136,10 @@ class Tokenizer:
     def __init__(self, tok: BaseTokenizer, *, encode_special_tokens: bool = False, threads: int | None = None) -> None:
         self._tok, self._names, self._threads = tok, Names(tok), threads
         self.encode_special_tokens = encode_special_tokens
-        self._truncation: Truncation | None = None
-        self._padding: Padding | None = None
+        self.truncation: dict[str, Any] | None = None
+        """The arguments of `enable_truncation`; `None` if texts are not truncated."""
+        self.padding: dict[str, Any] | None = None
+        """The arguments of `enable_padding`; `None` if nothing is padded."""
         vocab = tok.vocab
         added = [Added(id, self._names.texts[id]) for id in tok.encode("")]
         starts = bool(added) and (vocab.add_bos or vocab.kind == "wordpiece") and added[0].id == vocab.bos_id
@@ -185,8 +161,8 @@ class Tokenizer:
         return cls(users_class().from_gguf(buffer))
 
     @property
-    def ggtok(self) -> Any:
-        """The `ggtok.Tokenizer` that does the work."""
+    def ggtok(self) -> BaseTokenizer:
+        """The tokenizer that does the work."""
         return self._tok
 
     # Encoding
@@ -232,9 +208,10 @@ class Tokenizer:
         """The encoding of a text, truncated."""
         before, after = (self._before, self._after) if adds else ([], [])
         start, stop = 0, len(ids)
-        if self._truncation is not None:
-            room = max(self._truncation.max_length - len(before) - len(after), 0)
-            start, stop = (max(stop - room, 0), stop) if self._truncation.direction == "left" else (0, min(room, stop))
+        if self.truncation is not None:
+            room = max(self.truncation["max_length"] - len(before) - len(after), 0)
+            cuts_start = self.truncation["direction"] == "left"
+            start, stop = (max(stop - room, 0), stop) if cuts_start else (0, min(room, stop))
         tok, reads, names = self._tok, not self.encode_special_tokens, self._names
 
         def spell() -> Spelled:
@@ -266,16 +243,11 @@ class Tokenizer:
         if stride:
             raise GgtokError(f"parts that overflow, and repeat {stride} tokens, are not kept here: {ELSEWHERE}")
         one_of("direction", direction, Direction)
-        self._truncation = Truncation(at_least(0, max_length, "max_length"), direction)
+        self.truncation = {"max_length": at_least(0, max_length, "max_length"), "direction": direction}
 
     def no_truncation(self) -> None:
         """Encodes whole texts again."""
-        self._truncation = None
-
-    @property
-    def truncation(self) -> dict[str, Any] | None:
-        """The arguments of `enable_truncation`; `None` if texts are not truncated."""
-        return None if self._truncation is None else self._truncation._asdict()
+        self.truncation = None
 
     def enable_padding(
         self,
@@ -304,21 +276,17 @@ class Tokenizer:
         if id is None:
             raise GgtokError("the vocabulary has no padding token: pass the id to fill with as pad_id=")
         token = self.id_to_token(id) or "[PAD]" if pad_token is None else pad_token
-        self._padding = Padding(direction, id, pad_type_id, token, length, pad_to_multiple_of)
+        self.padding = {"direction": direction, "pad_id": id, "pad_type_id": pad_type_id, "pad_token": token}
+        self.padding |= {"length": length, "pad_to_multiple_of": pad_to_multiple_of}
 
     def no_padding(self) -> None:
         """Encodes without padding again."""
-        self._padding = None
-
-    @property
-    def padding(self) -> dict[str, Any] | None:
-        """The arguments of `enable_padding`; `None` if nothing is padded."""
-        return None if self._padding is None else self._padding._asdict()
+        self.padding = None
 
     def _padded(self, encodings: list[Encoding]) -> list[Encoding]:
-        if self._padding is None:
+        if self.padding is None:
             return encodings
-        direction, id, type_id, token, length, multiple = self._padding
+        direction, id, type_id, token, length, multiple = self.padding.values()
         if length is None:
             length = max(map(len, encodings), default=0)
         if multiple:
@@ -377,6 +345,3 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         return f"<ggtok.adapters.tokenizers.Tokenizer of {self._tok!r}>"
-
-    if not TYPE_CHECKING:
-        __getattr__ = _missing

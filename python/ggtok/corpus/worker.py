@@ -113,8 +113,8 @@ class TableEncoder:
         self._threads, self._ids = threads, ids
 
     @property
-    def tokenizer(self) -> Any:
-        """The `ggtok.Tokenizer`, open since the first use in this process.
+    def tokenizer(self) -> BaseTokenizer:
+        """The tokenizer, open since the first use in this process.
 
         Raises `CorpusError` if the machine has no such file, and otherwise what `Tokenizer.from_gguf` raises.
 

@@ -98,7 +98,7 @@ def laboratory(tok: ggtok.Tokenizer, other: ggtok.Tokenizer) -> None:
 def others(tok: ggtok.Tokenizer) -> None:
     tokenizer = adapters.tokenizers.Tokenizer(tok)
     tokenizer.enable_padding(length=8, direction="left")
-    print(tokenizer.encode("a").offsets, adapters.langchain.length_function(tok)("a"))
+    print(tokenizer.encode("a").offsets, tokenizer.ggtok.encode("a")[0], adapters.langchain.length_function(tok)("a"))
     report = corpus.build(["a.txt"], "out", tokenizer=tok, format="parquet")
     print(report)
     print(corpus.info("out"), hash(tok), tok == tok, repr(tok))
