@@ -90,12 +90,10 @@ def test_every_document_once_and_in_order(tmp_path: Path, format: Format) -> Non
     assert [ids.tolist() for ids in writer_of(format).read(tmp_path / "shard")] == [
         doc for doc in DOCUMENTS if doc or has_empty
     ]
-    found = writer_of(format).read_masks(tmp_path / "shard")
+    assert writer_of(format).has_masks is (format in MASKED)
     if format in MASKED:
-        assert found is not None
+        found = writer_of(format).read(tmp_path / "shard", MASK)
         assert [mask.tolist() for mask in found] == [mask for mask in masks(DOCUMENTS) if mask or has_empty]
-    else:
-        assert found is None
     described = {(name, len(data), hashlib.sha256(data).hexdigest()) for name, data in contents(tmp_path).items()}
     assert {(file.name, file.size, file.sha256) for file in written} == described
 
@@ -164,12 +162,10 @@ def test_damaged_files_are_errors(tmp_path: Path, format: Format) -> None:
             (tmp_path / name).unlink()
             if damaged is not None:
                 (tmp_path / name).write_bytes(damaged)
-            elif name.endswith((".mask", ".loss")):
-                continue  # there are no masks then
             with pytest.raises(CorpusError, match="shard"):
                 _ = (
                     list(writer_of(format).read(tmp_path / "shard")),
-                    list(writer_of(format).read_masks(tmp_path / "shard") or []),
+                    list(writer_of(format).read(tmp_path / "shard", MASK) if format in MASKED else []),
                 )
         (tmp_path / name).write_bytes(whole)
     assert len(list(writer_of(format).read(tmp_path / "shard"))) == len(DOCUMENTS) - 4 * (format == "flat")
@@ -298,8 +294,7 @@ def test_packed(tmp_path: Path, format: Format) -> None:
         MASK: [[1, 1, 1, 0, 1, 1, 1, 1], [0] * 8],
     }
     assert [ids.tolist() for ids in writer_of(format).read(tmp_path / "shard")] == [[1] * 3, [2], [3] * 4, [2] * 8]
-    found = writer_of(format).read_masks(tmp_path / "shard")
-    assert found is not None
+    found = writer_of(format).read(tmp_path / "shard", MASK)
     assert [mask.tolist() for mask in found] == [[1] * 3, [0], [1] * 4, [0] * 8]
 
 

@@ -116,19 +116,7 @@ class ChatTokenizer(BaseTokenizer):
             *,
             return_spans: Literal[True],
             mask: Literal["turn", "content"] = "turn",
-            add_special: bool = True,
-            refuse_user_defined: bool = False,
-            trust: bool = False,
-            tools: Iterable[Tool] | None = None,
-            documents: Iterable[Message] | None = None,
-            add_generation_prompt: bool | None = None,
-            continue_final_message: Continued | None = None,
-            template: str | None = None,
-            template_text: str | None = None,
-            media_marker: str | None = None,
-            raw: bool = False,
-            warnings: list[Finding] | None = None,
-            **variables: Any,
+            **rendering: Any,
         ) -> ChatEncoding: ...
 
     def encode_chat(

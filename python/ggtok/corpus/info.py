@@ -4,14 +4,32 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import CorpusError
+from ..tokenizer.notebook import table
 from .manifest import MANIFEST, Manifest, plain
 
 NUM_SOURCES = 50
 """Sources that a page shows, the largest first; the last row adds up the others."""
+
+WIDTH = 24
+"""Characters of the longest bar."""
+
+LENGTH_HEAD = ("tokens", "documents", "")
+SOURCE_HEAD = ("source", "documents", "tokens", "bytes per token")
+
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><style>
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
+body { max-width: 880px; margin: 0 auto; padding: 20px; overflow-wrap: anywhere; }
+</style></head><body><h1>{title}</h1>
+{tables}
+</body></html>
+"""
 
 
 class Source(NamedTuple):
@@ -117,17 +135,19 @@ class Info:
         Raises `OSError` if it cannot be written.
         """
         from ..tokenizer.files import write
-        from .page import page
 
-        title = f"Corpus {self.folder.name or self.folder}"
-        parts = page(title, summary(self), length_rows(self), source_rows(self, NUM_SOURCES))
-        write(path, "".join(parts).encode("utf-8", "replace"))
+        tables = [
+            table(("corpus", ""), summary(self), texts=2),
+            table(LENGTH_HEAD, length_rows(self), texts=3),
+            table(SOURCE_HEAD, source_rows(self, NUM_SOURCES), texts=1),
+        ]
+        title = escape(f"Corpus {self.folder.name or self.folder}")
+        page = PAGE.replace("{title}", title).replace("{tables}", "\n".join(tables))
+        write(path, page.encode("utf-8", "replace"))
 
     def _repr_html_(self) -> str:
         """For notebooks: the sums, and the largest sources."""
-        from .page import fragment
-
-        return fragment(summary(self), source_rows(self, 10))
+        return table(("corpus", ""), summary(self), texts=2) + table(SOURCE_HEAD, source_rows(self, 10), texts=1)
 
     def __repr__(self) -> str:
         state = "" if self.is_complete else ", not complete"
@@ -167,10 +187,15 @@ def _ratio(a: int, b: int) -> str:
     return f"{a / b:,.2f}" if b else "-"
 
 
-def length_rows(info: Info) -> list[tuple[str, int]]:
-    """The histogram of lengths: ranges of tokens, and documents."""
+def length_rows(info: Info) -> list[tuple[str, str, str]]:
+    """The histogram of lengths: ranges of tokens, documents, and bars."""
+    most = max((each.documents for each in info.lengths), default=1)
     return [
-        (f"{each.least:,}" if each.least == each.most else f"{each.least:,} to {each.most:,}", each.documents)
+        (
+            f"{each.least:,}" if each.least == each.most else f"{each.least:,} to {each.most:,}",
+            f"{each.documents:,}",
+            "\u2588" * round(WIDTH * each.documents / most),
+        )
         for each in info.lengths
     ]
 

@@ -202,7 +202,7 @@ def _compare(
     """
     format = writer_of(settings.writing.format)
     rows = format.read(folder / shard.name)
-    masks = format.read_masks(folder / shard.name) if settings.reading.is_chat else None
+    masks = format.read(folder / shard.name, MASK) if settings.reading.is_chat and format.has_masks else None
     names = (IDS,) if masks is None else (IDS, MASK)
     compared = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -13,8 +13,7 @@ from typing import Any, get_args
 import click
 
 from ...corpus.build import build
-from ...corpus.info import Info, info, length_rows, source_rows, summary
-from ...corpus.page import SOURCE_HEAD
+from ...corpus.info import LENGTH_HEAD, SOURCE_HEAD, Info, info, length_rows, source_rows, summary
 from ...corpus.run import State
 from ...corpus.settings import Compression, Format, InputFormat, Masks, Nulls, TooLong
 from ...corpus.verify import SAMPLE, verify
@@ -24,9 +23,6 @@ from ..options import Model, as_json, takes_model, takes_special
 from ..output import print_json, to_stderr
 from ..progress import progress
 from ..table import print_pairs, print_table
-
-BAR, WIDTH = "\u2588", 24
-"""What the longest bar of the histogram is made of."""
 
 NUM_SOURCES = 20
 """Sources that are listed, the largest first."""
@@ -188,13 +184,8 @@ def info_command(folder: str, html: str | None, as_json: bool) -> None:
 
 def _print(found: Info) -> None:
     print_pairs(summary(found))
-    most = max((documents for _, documents in length_rows(found)), default=1)
-    for head, rows in (
-        (
-            ("tokens", "documents", ""),
-            [(tokens, f"{count:,}", BAR * round(WIDTH * count / most)) for tokens, count in length_rows(found)],
-        ),
-        (SOURCE_HEAD, source_rows(found, NUM_SOURCES)),
-    ):
+    tables: list[tuple[Sequence[str], list[Any]]] = [(LENGTH_HEAD, length_rows(found))]
+    tables.append((SOURCE_HEAD, source_rows(found, NUM_SOURCES)))
+    for head, rows in tables:
         print()
         print_table(head, rows, right=range(1, len(head) - (head[-1] == "")))

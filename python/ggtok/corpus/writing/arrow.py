@@ -29,8 +29,7 @@ class ArrowWriter(TableWriter):
         return pa.ipc.new_file(self._file, schema, options=options)
 
     @staticmethod
-    def contents(source: pa.NativeFile, names: tuple[str, ...]) -> tuple[pa.Schema, Iterator[pa.Table]]:
+    def contents(source: pa.NativeFile, names: tuple[str, ...]) -> Iterator[pa.Table]:
         """As in `TableWriter`."""
         file = pa.ipc.open_file(source)
-        batches = map(file.get_batch, range(file.num_record_batches))
-        return file.schema, (pa.Table.from_batches([batch]) for batch in batches)
+        return (pa.Table.from_batches([file.get_batch(number)]) for number in range(file.num_record_batches))

@@ -23,7 +23,7 @@ from ..blocks import IDS, MASK
 from ..packages import np, npt, pa
 from ..settings import Writing
 from .lists import Lengths, lists, narrow
-from .mapped import Ids, Mask, mapped
+from .mapped import mapped
 from .shard_files import ShardFiles
 from .writer import ShardWriter
 
@@ -57,23 +57,14 @@ class DatatroveWriter(ShardWriter):
         self._metadata.write("\n".join(lines).encode())
 
     @classmethod
-    def read(cls, prefix: Path) -> Iterator[Ids]:
-        """The tokens of each document of `PREFIX.ds`.
-
-        Raises `CorpusError` if a file is damaged or the files do not fit together.
-        """
+    def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
+        """As in `ShardWriter`, from `PREFIX.ds` or `PREFIX.ds.loss`."""
+        if column == MASK:
+            return _documents(prefix, ".ds.loss", "i1")
         itemsize = mapped(prefix, ".ds.metadata", "u1").tobytes().partition(b"\n")[0].rpartition(b"|")[2]
         if itemsize not in (b"2", b"4"):
             raise CorpusError("this does not say how many bytes a token has", source=f"{prefix.name}.ds.metadata")
         return _documents(prefix, ".ds", f"<u{itemsize.decode()}")
-
-    @classmethod
-    def read_masks(cls, prefix: Path) -> Iterator[Mask] | None:
-        """The mask of each document, from `PREFIX.ds.loss`, or `None` without that file.
-
-        Raises `CorpusError` if a file is damaged or the files do not fit together.
-        """
-        return _documents(prefix, ".ds.loss", "i1") if prefix.with_name(f"{prefix.name}.ds.loss").exists() else None
 
 
 def rounded(number: int) -> str:

@@ -29,7 +29,7 @@ from ..blocks import IDS, MASK, ROW, SOURCE, num_tokens
 from ..packages import np, npt, pa, pc
 from ..settings import Writing
 from .lists import lists, narrow
-from .mapped import Ids, Mask, mapped
+from .mapped import mapped
 from .shard_files import ShardFiles
 from .writer import ShardWriter
 
@@ -85,20 +85,9 @@ class FlatWriter(ShardWriter):
         return memoryview(data)[first:after]
 
     @classmethod
-    def read(cls, prefix: Path) -> Iterator[Ids]:
-        """The tokens of each document of `PREFIX.npy` that has any. Its size says how many bits a token has.
-
-        Raises `CorpusError` if a file is damaged or the files do not fit together.
-        """
-        return _documents(prefix, ".npy", "<u2", "<u4")
-
-    @classmethod
-    def read_masks(cls, prefix: Path) -> Iterator[Mask] | None:
-        """The mask of each document that has tokens, from `PREFIX.mask`, or `None` without that file.
-
-        Raises `CorpusError` if a file is damaged or the files do not fit together.
-        """
-        return _documents(prefix, ".mask", "i1") if prefix.with_name(f"{prefix.name}.mask").exists() else None
+    def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
+        """As in `ShardWriter`, of documents that have tokens. The size of `PREFIX.npy` says how many bits one has."""
+        return _documents(prefix, ".mask", "i1") if column == MASK else _documents(prefix, ".npy", "<u2", "<u4")
 
 
 def _fields(table: pa.Table, name: str) -> pa.ChunkedArray:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...errors import CorpusError
 from ..packages import np, npt
-
-Ids: TypeAlias = "npt.NDArray[np.signedinteger[Any] | np.unsignedinteger[Any]]"
-Mask: TypeAlias = "npt.NDArray[np.int8]"
 
 
 def mapped(prefix: Path, suffix: str, dtype: str) -> npt.NDArray[Any]:

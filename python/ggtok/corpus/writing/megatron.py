@@ -19,13 +19,14 @@ import struct
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from ...errors import CorpusError
 from ..blocks import IDS
-from ..packages import np, pa
+from ..packages import np, npt, pa
 from ..settings import Writing
 from .lists import Lengths, lists, narrow
-from .mapped import Ids, mapped
+from .mapped import mapped
 from .shard_files import ShardFiles
 from .writer import ShardWriter
 
@@ -36,6 +37,8 @@ TYPES = {8: "<u2", 4: "<i4"}
 
 class MegatronWriter(ShardWriter):
     """Holds 4 bytes for each document, and 20 while it closes."""
+
+    has_masks = False
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
         self._bin, self._idx = files.open(".bin"), files.open(".idx")
@@ -63,11 +66,8 @@ class MegatronWriter(ShardWriter):
         self._idx.write(documents.data)
 
     @classmethod
-    def read(cls, prefix: Path) -> Iterator[Ids]:
-        """The tokens of each document of `PREFIX.bin` and `PREFIX.idx`.
-
-        Raises `CorpusError` if the two are damaged or do not fit together.
-        """
+    def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
+        """As in `ShardWriter`, from `PREFIX.bin` and `PREFIX.idx`."""
         index = mapped(prefix, ".idx", "u1")
         header = index[: HEADER.size].tobytes()
         if len(header) < HEADER.size:

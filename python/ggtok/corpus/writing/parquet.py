@@ -54,8 +54,8 @@ class ParquetWriter(TableWriter):
         )
 
     @staticmethod
-    def contents(source: pa.NativeFile, names: tuple[str, ...]) -> tuple[pa.Schema, Iterator[pa.Table]]:
+    def contents(source: pa.NativeFile, names: tuple[str, ...]) -> Iterator[pa.Table]:
         """As in `TableWriter`."""
         file = pq.ParquetFile(source)
         found = [name for name in names if name in file.schema_arrow.names]
-        return file.schema_arrow, (file.read_row_group(number, found) for number in range(file.num_row_groups))
+        return (file.read_row_group(number, found) for number in range(file.num_row_groups))

@@ -22,7 +22,6 @@ from ..packages import np, npt, pa
 from ..settings import Writing
 from .groups import Groups
 from .lists import lists
-from .mapped import Ids, Mask
 from .shard_files import ShardFiles
 from .writer import ShardWriter
 
@@ -126,47 +125,32 @@ class TableWriter(ShardWriter):
         return group.add_column(1, ATTENTION, pa.ListArray.from_arrays(ids.offsets, mask))
 
     @staticmethod
-    def contents(source: pa.NativeFile, names: tuple[str, ...]) -> tuple[pa.Schema, Iterator[pa.Table]]:
-        """What a file has: its schema, and those of some columns that it has, a row group or record batch at a time."""
+    def contents(source: pa.NativeFile, names: tuple[str, ...]) -> Iterator[pa.Table]:
+        """Those of some columns that a file has, a row group or record batch at a time."""
         raise NotImplementedError
 
     @classmethod
-    @contextmanager
-    def _opened(cls, prefix: Path, *names: str) -> Iterator[tuple[pa.Schema, Iterator[pa.Table]]]:
-        """The contents of a file. Arrow's errors while it is open are about them."""
+    def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
+        """As in `ShardWriter`. Arrow's errors are about the file."""
         path = prefix.with_name(f"{prefix.name}{cls.suffix}")
         try:
             with pa.memory_map(str(path)) as source:
-                yield cls.contents(source, names)
+                for group in cls.contents(source, (column, BOUNDARIES)):
+                    yield from _values(group.combine_chunks(), column)
         except (pa.ArrowException, OSError) as error:
             raise CorpusError(f"this cannot be read: {error}", source=path.name) from error
 
-    @classmethod
-    def read(cls, prefix: Path) -> Iterator[Ids]:
-        """As in `ShardWriter`."""
-        return cls._rows(prefix, IDS)
 
-    @classmethod
-    def read_masks(cls, prefix: Path) -> Iterator[Mask] | None:
-        """As in `ShardWriter`."""
-        with cls._opened(prefix) as (schema, _):
-            has_masks = MASK in schema.names
-        return cls._rows(prefix, MASK) if has_masks else None
-
-    @classmethod
-    def _rows(cls, prefix: Path, name: str) -> Iterator[npt.NDArray[Any]]:
-        """The values of each list of a column."""
-        with cls._opened(prefix, name, BOUNDARIES) as (_, groups):
-            for group in groups:
-                group = group.combine_chunks()
-                for sizes, values in lists(group[name]):
-                    rows = _split(values, sizes)
-                    if BOUNDARIES not in group.column_names:
-                        yield from rows
-                        continue
-                    bounds = [bounds for counts, flat in lists(group[BOUNDARIES]) for bounds in _split(flat, counts)]
-                    for row, cuts in zip(rows, bounds, strict=True):
-                        yield from (row[start:end] for start, end in pairwise(cuts))
+def _values(group: pa.Table, column: str) -> Iterator[npt.NDArray[Any]]:
+    """The values of each list of a column, or of each document in it."""
+    for sizes, values in lists(group[column]):
+        rows = _split(values, sizes)
+        if BOUNDARIES not in group.column_names:
+            yield from rows
+            continue
+        bounds = [bounds for counts, flat in lists(group[BOUNDARIES]) for bounds in _split(flat, counts)]
+        for row, cuts in zip(rows, bounds, strict=True):
+            yield from (row[start:end] for start, end in pairwise(cuts))
 
 
 def _split(values: npt.NDArray[Any], sizes: npt.NDArray[np.int32]) -> list[npt.NDArray[Any]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from ..packages import pa
+from ..blocks import IDS
+from ..packages import npt, pa
 from ..settings import Writing
-from .mapped import Ids, Mask
 from .shard_files import ShardFiles
 
 
@@ -26,6 +26,8 @@ class ShardWriter:
     too."""
     has_empty: ClassVar[bool] = True
     """Whether documents without tokens are written."""
+    has_masks: ClassVar[bool] = True
+    """Whether masks are written."""
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
         raise NotImplementedError
@@ -42,14 +44,10 @@ class ShardWriter:
         """Writes what is left. `ShardFiles.commit` does the rest."""
 
     @classmethod
-    def read(cls, prefix: Path) -> Iterator[Ids]:
-        """The tokens of each document of a shard in order, or those of each document in a packed sequence.
+    def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
+        """The tokens of each document of a shard in order, or those of each document in a packed sequence; with `MASK`
+        their masks.
 
         Raises `CorpusError` if a file is damaged or the files do not fit together.
         """
         raise NotImplementedError
-
-    @classmethod
-    def read_masks(cls, prefix: Path) -> Iterator[Mask] | None:
-        """The mask of the assistant's tokens of each document, in the order of `read`. `None` if the shard has none."""
-        return None
