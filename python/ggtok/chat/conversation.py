@@ -12,7 +12,8 @@ from ..tokenizer.arguments import one_of, without_surrogates
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.findings import Finding
 from ..tokenizer.seam import findings_of
-from . import known, templates, unread
+from ..tokenizer.vocab import special_texts
+from . import templates, unread
 from .encoding import MASKS, ChatEncoding, ChatMedia
 from .plain import listed
 
@@ -69,9 +70,9 @@ class Conversation:
         if not isinstance(options.warnings, list | None):
             raise ArgumentTypeError(f"warnings must be a list, not {type(options.warnings).__name__}")
         self.body = body_of(messages, options, variables)
-        self._known = known.of(tokenizer)
+        self._special = special_texts(tokenizer.vocab)
         has_tools = bool(self.body.get("tools"))
-        self.source = templates.chosen(self._known.metadata, options.template, options.template_text, has_tools)
+        self.source = templates.chosen(tokenizer.metadata, options.template, options.template_text, has_tools)
         # The program that the model was found in may not use the file's templates as they are.
         self._served = findings_of(tokenizer) if options.template_text is None else ()
         unread.report(self._served, options.warnings)
@@ -80,11 +81,10 @@ class Conversation:
 
     def render(self, body: Mapping[str, Any] | None = None) -> Rendering:
         """What the template writes for this conversation, or for another body."""
-        special = self._known.special
         return templates.compiled(self.source).render(
             self.body if body is None else body,
-            bos=special.get("bos_token", ""),
-            eos=special.get("eos_token", ""),
+            bos=self._special.get("bos_token", ""),
+            eos=self._special.get("eos_token", ""),
             media_marker=self.options.media_marker,
             closes=self._closes,
             now=self._now,
@@ -94,7 +94,7 @@ class Conversation:
         """The text without a BOS and an EOS that the vocabulary adds, as from llama-server's `/apply-template`."""
         if self.options.raw:
             return self._raw()
-        text, special, vocab = self._reported().text, self._known.special, self.tokenizer.vocab
+        text, special, vocab = self._reported().text, self._special, self.tokenizer.vocab
         text = text.removeprefix(special.get("bos_token", "")) if vocab.add_bos else text
         return text.removesuffix(special.get("eos_token", "")) if vocab.add_eos else text
 
@@ -135,7 +135,7 @@ class Conversation:
     def _raw(self) -> str:
         from .raw import render
 
-        return render(self.source, self.body, self._known.special)
+        return render(self.source, self.body, self._special)
 
     def _read_everywhere(self, settings: EncodeSettings) -> list[int]:
         """The ids of the text with control tokens wherever they are written. BOS and EOS are added once."""

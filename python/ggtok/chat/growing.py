@@ -53,7 +53,6 @@ class Growing:
         self._chat, self._add_special = chat, add_special
         self._tokenizer = chat.tokenizer
         self._adds_prompt = chat.body.get("add_generation_prompt") is not False
-        self._controls = known.of(chat.tokenizer)
 
     # Messages
 
@@ -116,7 +115,7 @@ class Growing:
         if is_new and (not fixed or fixed[-1].message != len(state.messages) - 1):
             problem = "the template does not write it, so its ids are lost"
             raise MismatchError(f"messages[{len(state.messages) - 1}]: {problem}")
-        controls = self._controls.controls
+        controls = known.controls(self._tokenizer)
         args = self._tokenizer, controls, rendering, data, tuple(fixed), self._add_special, state.held
         return state._replace(held=keeping.encode(*args))
 

@@ -182,21 +182,12 @@ def build(
     if folder.exists() and not folder.is_dir():
         raise CorpusError("the output must be a folder, and this is a file", source=str(folder))
     found = inputs(sources, format=input_format, without=folder)
+    name = str(tokenizer.metadata.get("general.name", ""))
+    kind = format, tokenizer.vocab_size, attention_mask, is_chat
     settings = Settings(
         Reading(text, is_chat, columns, nulls),
         encoding,
-        Writing(
-            format,
-            tokenizer.vocab_size,
-            attention_mask,
-            is_chat,
-            kept,
-            id_field,
-            pack,
-            pad_id,
-            compression,
-            str(tokenizer.metadata.get("general.name", "")),
-        ),
+        Writing(*kind, kept, id_field, pack, pad_id, compression, name),
         input_format,
         _shard_size(found) if shard_size is None else at_least(LEAST_SHARD, shard_size, "shard_size"),
         None if shuffle is None else as_int(shuffle),

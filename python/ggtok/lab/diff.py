@@ -121,9 +121,9 @@ class Diff:
         return [*found, of_vocabularies(self)]
 
     def _repr_html_(self) -> str:
-        from ..tokenizer.notebook import outline
+        from ..tokenizer.notebook import printed
 
-        return outline(str(self))
+        return printed(str(self))
 
     def __repr__(self) -> str:
         names = self._differing()

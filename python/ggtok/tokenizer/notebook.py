@@ -1,4 +1,4 @@
-"""HTML for notebooks: plain tables and lists, with styles in attributes, no scripts, and nothing to load.
+"""HTML for notebooks: plain tables and text, with styles in attributes, no scripts, and nothing to load.
 
 Colours are the notebook's own, so both of its themes work.
 """
@@ -25,15 +25,6 @@ def _cell(tag: str, is_text: bool, value: str) -> str:
     return f'<{tag} style="{CELL}{"left" if is_text else "right"}">{html.escape(value)}</{tag}>'
 
 
-def outline(text: str) -> str:
-    """Printed lines as HTML: those that are indented or begin with a dash are items of a list below the line before."""
-    parts: list[str] = []
-    is_list = False
-    for line in text.splitlines():
-        is_item = line.startswith(("    ", "- "))
-        if is_item != is_list:
-            parts.append('<ul style="margin: 0">' if is_item else "</ul>")
-            is_list = is_item
-        shown = html.escape(line.strip().removeprefix("- "))
-        parts.append(f"<li><code>{shown}</code></li>" if is_item else f'<p style="margin: 4px 0">{shown}</p>')
-    return "".join([*parts, "</ul>" * is_list])
+def printed(text: str) -> str:
+    """Lines as they are printed."""
+    return f'<pre style="white-space: pre-wrap">{html.escape(text)}</pre>'

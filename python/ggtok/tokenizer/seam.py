@@ -12,7 +12,7 @@
 - `keys`: `ARRAYS`, `BYTE`, `CHAT_TEMPLATE`, `CONTROL`, `FLAGS`, `FORMATS`, `GGML`, `MODEL`, `NORMAL`, `PRE`,
   `read_types`, `SPECIAL`, `TOKEN_TYPE_COUNT`, `Type`, `UNKNOWN`, `UNUSED`, `USER_DEFINED`
 - `metadata`: `BOM`, `MAX_BYTES`, `name_of`, `read_metadata`, `Scalar`, `scalars`, `Source`, `to_bytes`
-- `notebook`: `outline`, `table`
+- `notebook`: `printed`, `table`
 - `numbers`: `at_least`, `num_threads`
 - `text_or_path`: `either`, `is_file_name`, `Path`, `paths`, `refuse_lone`, `warn_of_name`, `watched`
 - `vocab`: `attributes`, `FLAGS_READ`, `KINDS_OF_LLAMA_CPP`, `scores`, `special_texts`, `Token`, `TokenAttribute`,

@@ -38,9 +38,9 @@ class Why:
         return "\n".join([f"{self.text!r} (characters {self.start} to {self.end}) became {became}.", *reasons])
 
     def _repr_html_(self) -> str:
-        from ...tokenizer.notebook import outline
+        from ...tokenizer.notebook import printed
 
-        return outline(str(self))
+        return printed(str(self))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
