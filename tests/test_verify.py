@@ -286,7 +286,7 @@ def test_large_files_are_read_in_parts(tmp_path: Path) -> None:
     texts = list(_named(None, [path], lambda *_: None))
     parts = [text for kind, text in texts if kind == "files"]
     assert b"".join(parts) == path.read_bytes()
-    assert max(map(len, parts)) == PART
+    assert PART - 4 < max(map(len, parts)) <= PART
     assert [text for kind, text in texts if kind == "lines"][:30_000] == lines
     assert all(part.endswith(b"\n") for part in parts[:3])
 

@@ -17,7 +17,7 @@ from typing import Any
 import ggtok
 import pytest
 from ggtok import adapters
-from ggtok.adapters._generation import end_ids
+from ggtok.adapters._shared import end_ids
 
 LOADED = {
     name: dict(re.findall(r'\bload\("([^"]+)", "([^"]+)"\)', Path(folder, f"{name}.py").read_text(encoding="utf-8")))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..tokenizer.base import BaseTokenizer
-from ._packages import load
-from ._slices import decode_slice, encode_slices
+from ._shared import decode_slice, encode_slices, load
 
 
 class Tokenizer:

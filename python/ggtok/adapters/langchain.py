@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..tokenizer.base import BaseTokenizer
-from ._packages import load
-from ._slices import decode_slice, encode_slices
+from ._shared import decode_slice, encode_slices, load
 
 
 def length_function(tok: BaseTokenizer) -> Callable[[str], int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..tokenizer.base import BaseTokenizer
-from ._packages import load
+from ._shared import load
 
 
 class Tokenizer:

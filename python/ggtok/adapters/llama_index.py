@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..tokenizer.base import BaseTokenizer
-from ._packages import load
+from ._shared import load
 
 
 def tokenizer(tok: BaseTokenizer) -> Callable[[str], list[int]]:

@@ -8,8 +8,7 @@ from typing import Any
 
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.vocab import TokenAttribute, attributes
-from ._generation import end_ids, special_ids
-from ._packages import load
+from ._shared import end_ids, load, special_ids
 
 
 class _Wrapped:

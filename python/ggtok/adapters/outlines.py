@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from ..tokenizer.base import BaseTokenizer
-from ._generation import end_ids, special_ids
-from ._packages import load
+from ._shared import end_ids, load, special_ids
 
 
 def vocabulary(tok: BaseTokenizer) -> Any:

@@ -19,7 +19,7 @@ from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.batch import Batch
 from ..tokenizer.numbers import at_least
 from ..tokenizer.seam import users_class
-from ._names import Names
+from ._shared import Names
 
 __all__ = ["Encoding", "Tokenizer"]
 

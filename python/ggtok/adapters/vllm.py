@@ -7,9 +7,7 @@ from functools import cached_property
 
 from ..errors import DependencyError, GgtokError
 from ..tokenizer.seam import users_class
-from ._generation import special_ids
-from ._names import Names
-from ._packages import load
+from ._shared import Names, load, special_ids
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

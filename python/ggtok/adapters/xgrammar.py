@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..tokenizer.base import BaseTokenizer
-from ._generation import end_ids
-from ._packages import load
+from ._shared import end_ids, load
 
 
 def tokenizer_info(tok: BaseTokenizer, *, stop_token_ids: int | Sequence[int] | None = None) -> Any:

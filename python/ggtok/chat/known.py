@@ -1,5 +1,4 @@
-"""The control tokens at which a growing chat can be cut, found once for each tokenizer: going through a large vocabulary
-takes 30 ms.
+"""The control tokens at which a growing chat can be cut, found once for each tokenizer: it takes up to 30 ms.
 
 Complexity: O(characters of all special tokens), on first use.
 """

@@ -93,13 +93,8 @@ class Evaluation(NamedTuple):
     def __str__(self) -> str:
         rows = rows_of(self)
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
-            "  ".join(
-                cell.ljust(width) if place < 2 else cell.rjust(width)
-                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        )
+        marks = [f"{'<' if place < 2 else '>'}{width}" for place, width in enumerate(widths)]
+        return "\n".join("  ".join(map(format, row, marks)).rstrip() for row in rows)
 
     def _repr_html_(self) -> str:
         from ..tokenizer.notebook import table
@@ -280,7 +275,7 @@ def _read(
 
     if isinstance(source, os.PathLike):
         encoders = {which: tokenizer.encoder(add_special=False) for which, tokenizer in tokenizers.items()}
-        for part in _parts(source):
+        for part in parts_of(source):
             measure(part)
             for which, encoder in encoders.items():
                 usage[which].update(encoder.push(part))
@@ -303,19 +298,22 @@ def _read(
     return size[0], size[1], size[2]
 
 
-def _parts(path: os.PathLike[str]) -> Iterator[bytes]:
-    """The bytes of a file in parts that end after a space or a line, or, if there is neither, after a character."""
+def parts_of(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """The bytes of a file in parts of at most `READ_SIZE`: each ends after a line, else after a space or a character."""
     rest = b""
     with open(path, "rb") as file:
-        while data := file.read(READ_SIZE):
+        while data := file.read(READ_SIZE - len(rest)):
             rest += data
-            cut = 1 + max(rest.rfind(b" "), rest.rfind(b"\n"))
+            if len(rest) < READ_SIZE:
+                continue
+            cut = 1 + rest.rfind(b"\n") or 1 + rest.rfind(b" ")
             if cut == 0:
                 # As in Chinese. The last character may not be whole.
                 cut = next((at for at in range(len(rest) - 1, len(rest) - 4, -1) if rest[at] & 0xC0 != 0x80), len(rest))
             yield rest[:cut]
             rest = rest[cut:]
-    yield rest
+    if rest:
+        yield rest
 
 
 def _kinds(tokenizer: BaseTokenizer) -> tuple[set[int], set[int], set[int]]:

@@ -62,59 +62,30 @@ _KEYS: dict[str, dict[str, Any]] = {
 
 Normalization = Literal["identity", "nfkc", "nfkc_cf", "nmt_nfkc", "nmt_nfkc_cf"]
 
+_OF_SENTENCEPIECE: dict[str, Any] = {
+    **{"max_token_length": 16, "character_coverage": 0.9995, "add_space_prefix": True},
+    **{"split_by_whitespace": True, "split_by_unicode_script": True, "split_by_number": True},
+}
+_OF_SPM = {"min_frequency": 1, "normalization": "identity", "normalize_corpus_only": False}
+_OF_UNIGRAM = {"seed_size": 1_000_000, "shrinking_factor": 0.75, "num_sub_iterations": 2, "normalization": "nmt_nfkc"}
+
 DEFAULTS: dict[str, dict[str, Any]] = {
     "bpe": {
-        "pre": "qwen2",
-        "special_first": False,
-        "min_frequency": 2,
-        "max_token_length": None,
-        "whole_characters": False,
-        "transition": None,
-        "first_pre": "qwen2",
-        "add_bos": False,
-        "add_eos": False,
+        **{"pre": "qwen2", "special_first": False, "min_frequency": 2, "max_token_length": None},
+        **{"whole_characters": False, "transition": None, "first_pre": "qwen2", "add_bos": False, "add_eos": False},
     },
     "spm": {
-        "min_frequency": 1,
-        "max_token_length": 16,
-        "byte_fallback": True,
-        "character_coverage": 0.9995,
-        "split_by_whitespace": True,
-        "split_by_unicode_script": True,
-        "split_by_number": True,
-        "split_digits": True,
-        "allow_whitespace_only_pieces": True,
-        "add_space_prefix": True,
-        "remove_extra_whitespaces": False,
-        "normalization": "identity",
-        "normalize_corpus_only": False,
-        "add_bos": True,
-        "add_eos": False,
+        **_OF_SENTENCEPIECE | _OF_SPM,
+        **{"byte_fallback": True, "split_digits": True, "allow_whitespace_only_pieces": True},
+        **{"remove_extra_whitespaces": False, "add_bos": True, "add_eos": False},
     },
     "unigram": {
-        "max_token_length": 16,
-        "byte_fallback": False,
-        "character_coverage": 0.9995,
-        "split_by_whitespace": True,
-        "split_by_unicode_script": True,
-        "split_by_number": True,
-        "split_digits": False,
-        "allow_whitespace_only_pieces": False,
-        "add_space_prefix": True,
-        "remove_extra_whitespaces": True,
-        "seed_size": 1_000_000,
-        "shrinking_factor": 0.75,
-        "num_sub_iterations": 2,
-        "normalization": "nmt_nfkc",
-        "add_bos": False,
-        "add_eos": True,
+        **_OF_SENTENCEPIECE | _OF_UNIGRAM,
+        **{"byte_fallback": False, "split_digits": False, "allow_whitespace_only_pieces": False},
+        **{"remove_extra_whitespaces": True, "add_bos": False, "add_eos": True},
     },
     "wordpiece": {
-        "min_frequency": 2,
-        "max_token_length": None,
-        "by": "frequency",
-        "lowercase": True,
-        "strip_accents": None,
+        **{"min_frequency": 2, "max_token_length": None, "by": "frequency", "lowercase": True, "strip_accents": None},
     },
 }
 """The settings of each kind with their defaults."""

@@ -20,6 +20,7 @@ from ...tokenizer.text_or_path import Path as AnyPath
 from ...tokenizer.text_or_path import paths, refuse_lone
 from ..convert.edits import Edits
 from ..convert.formats import to_gguf
+from ..evaluate import parts_of
 from .binding import STRING, Overrides
 from .child import Child
 from .comparing import Comparing
@@ -203,26 +204,11 @@ def _named(
         yield "texts", text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(memoryview(text))
     for path in files:
         size, done = Path(path).stat().st_size, 0
-        for part in _parts(path):
+        for part in parts_of(path):
             tell(os.fspath(path), done, size)
             yield "files", part
             yield from (("lines", line.removesuffix(b"\r")) for line in part.split(b"\n") if line)
             done += len(part)
-
-
-def _parts(path: os.PathLike[str]) -> Iterator[bytes]:
-    """A file in parts that end after a line."""
-    rest = b""
-    with open(path, "rb") as file:
-        while chunk := file.read(PART - len(rest)):
-            rest += chunk
-            if len(rest) < PART:
-                continue
-            cut = rest.rfind(b"\n") + 1 or len(rest)
-            yield rest[:cut]
-            rest = rest[cut:]
-    if rest:
-        yield rest
 
 
 def _batches(texts: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, list[bytes]]]:
