@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,6 +28,9 @@ ATOMS = [
     *("<", "<s>", "</s>", "<|im", "<|im_start|>", "<|endoftext|>", "[MASK]", "[UNK]", "<dna>", "ACGTACG", "</dna>"),
 ]
 BROKEN = [b"\xff", b"\xc3", b"\xe2\x96", b"\xf0\x9f\x98", b"\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\x80"]
+
+
+COMMON = st.sampled_from([*(atom.encode() for atom in ATOMS), *BROKEN])
 
 
 def encoded(tok: Tokenizer, parts: Iterable[Any], **flags: bool) -> list[int]:
@@ -57,25 +61,32 @@ def cut(text: bytes, sizes: list[int]) -> list[bytes]:
     return parts
 
 
+TIMES = st.one_of(st.just(1), st.integers(1, 4), st.sampled_from([20, 70]))
+SIZES = st.lists(st.one_of(st.integers(1, 9), st.integers(60, 200)), min_size=1, max_size=5)
+
+
+@lru_cache(8)
+def runs(atoms: st.SearchStrategy[bytes]) -> st.SearchStrategy[list[tuple[bytes, int]]]:
+    return st.lists(st.tuples(atoms, TIMES), max_size=12)
+
+
 @st.composite
 def texts_in_parts(draw: Any, atoms: st.SearchStrategy[bytes]) -> list[bytes]:
     """Runs of atoms: short and long, so that every stage looks at its text early, late, and several times."""
-    times = st.one_of(st.just(1), st.integers(1, 4), st.sampled_from([20, 70]))
-    runs = draw(st.lists(st.tuples(atoms, times), max_size=12))
-    text = b"".join(atom * times for atom, times in runs)
-    return cut(text, draw(st.lists(st.one_of(st.integers(1, 9), st.integers(60, 200)), min_size=1, max_size=5)))
+    text = b"".join(atom * times for atom, times in draw(runs(atoms)))
+    return cut(text, draw(SIZES))
 
 
 def atoms(vocab: Vocab | None) -> st.SearchStrategy[bytes]:
-    common = st.sampled_from([*(atom.encode() for atom in ATOMS), *BROKEN])
-    return common if vocab is None else st.one_of(common, strategies.texts(vocab), st.sampled_from(vocab.texts))
+    return COMMON if vocab is None else st.one_of(COMMON, strategies.texts(vocab), st.sampled_from(vocab.texts))
 
 
 @every_kind
 def test_parts_are_encoded_as_the_whole(kind: str, data: st.DataObject) -> None:
     vocab, tok = strategies.drawn(kind, data)
+    cuts = texts_in_parts(atoms(vocab))
     for _ in range(4):
-        parts = data.draw(texts_in_parts(atoms(vocab)))
+        parts = data.draw(cuts)
         for add_special, parse_special in FLAGS:
             note(f"{parts} add_special={add_special} parse_special={parse_special}")
             check(tok, parts, add_special=add_special, parse_special=parse_special)

@@ -1,11 +1,14 @@
 """Hypothesis strategies: small nasty vocabularies of every kind, and texts that hit them.
 
+Strategies are made once, not for each example: to check and to label a new one takes far longer than to draw from it.
+
 Two tokens of one length never are both special: llama.cpp's order among those depends on its standard library's sort.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 from ggtok import Tokenizer, _ggtok
@@ -37,40 +40,66 @@ SPECIAL_TYPES = (TokenType.CONTROL, TokenType.USER_DEFINED, TokenType.UNKNOWN)
 SCORES = st.one_of(st.sampled_from([0.0, -1.0, -2.0]), st.floats(-20, 5, width=32, allow_nan=False))
 
 
-def words(alphabet: list[str], longest: int = 5) -> st.SearchStrategy[str]:
-    return st.lists(st.sampled_from(alphabet), min_size=1, max_size=longest).map("".join)
+@cache
+def any_of(*values: Any) -> st.SearchStrategy[Any]:
+    return st.sampled_from(values)
+
+
+@cache
+def lists_of(values: tuple[Any, ...], most: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(any_of(*values), max_size=most)
+
+
+@lru_cache(1024)
+def words_of(alphabet: tuple[str, ...], longest: int) -> st.SearchStrategy[str]:
+    return st.lists(any_of(*alphabet), min_size=1, max_size=longest).map("".join)
+
+
+def words(alphabet: Sequence[str], longest: int = 5) -> st.SearchStrategy[str]:
+    return words_of(tuple(alphabet), longest)
+
+
+@cache
+def few_letters(*more: str) -> st.SearchStrategy[list[str]]:
+    return st.lists(any_of(*LETTERS, *more), min_size=2, max_size=4, unique=True)
 
 
 def letters(draw: Draw, *more: str) -> list[str]:
     """Few letters, so that tokens, merges and ties collide; sometimes all of them."""
-    few: list[str] = draw(st.lists(st.sampled_from([*LETTERS, *more]), min_size=2, max_size=4, unique=True))
+    few: list[str] = draw(few_letters(*more))
     return few if draw(st.integers(0, 2)) else [*LETTERS, *more]
+
+
+PARTS = (
+    words(LETTERS, 3).map(str.encode),
+    st.sampled_from([b" ", b"  ", b"\n", b"\t ", b"\r\n", b"\0", SPACE.encode(), "\u3000".encode(), b"   \n  "]),
+    st.sampled_from([text.encode() for text in SPECIAL_TEXTS]),
+    st.sampled_from(CHARACTERS).map(str.encode),
+    st.sampled_from(BROKEN),
+    st.integers(2, 20).map(lambda count: b"a" * count),
+)
+_LATEST: list[tuple[Vocab, st.SearchStrategy[bytes]]] = []
+"""The texts of the vocabulary that was asked for last."""
 
 
 def texts(vocab: Vocab) -> st.SearchStrategy[bytes]:
     """Texts out of the vocabulary's own texts, spaces, special texts, odd characters, and bytes that are not UTF-8."""
-    own = [text.replace(SPACE.encode(), b" ") for text in vocab.texts if text not in spelling.BYTE_TOKENS]
-    long = [text for text, kind in zip(vocab.texts, vocab.types, strict=True) if kind == TokenType.NORMAL and text[1:]]
-    used = {letter for text in long if text[:2] != b"\\x" for letter in text.decode().translate(SPACES)}
-    letters_of_tokens = st.lists(st.sampled_from(sorted(used or {"a"})), min_size=3, max_size=12).map("".join)
-    part = st.one_of(
-        letters_of_tokens.map(str.encode),
-        letters_of_tokens.map(str.encode),
-        st.sampled_from(own + vocab.texts[:8]),
-        words(LETTERS, 3).map(str.encode),
-        st.sampled_from([b" ", b"  ", b"\n", b"\t ", b"\r\n", b"\0", SPACE.encode(), "\u3000".encode(), b"   \n  "]),
-        st.sampled_from([text.encode() for text in SPECIAL_TEXTS]),
-        st.sampled_from(CHARACTERS).map(str.encode),
-        st.sampled_from(BROKEN),
-        st.integers(2, 20).map(lambda count: b"a" * count),
-    )
-    return st.lists(part, max_size=12).map(b"".join)
+    if not _LATEST or _LATEST[0][0] is not vocab:
+        own = [text.replace(SPACE.encode(), b" ") for text in vocab.texts if text not in spelling.BYTE_TOKENS]
+        pairs = zip(vocab.texts, vocab.types, strict=True)
+        long = [text for text, kind in pairs if kind == TokenType.NORMAL and text[1:]]
+        used = {letter for text in long if text[:2] != b"\\x" for letter in text.decode().translate(SPACES)}
+        letters = st.lists(st.sampled_from(sorted(used or {"a"})), min_size=3, max_size=12)
+        encoded = letters.map("".join).map(str.encode)
+        part = st.one_of(encoded, encoded, st.sampled_from(own + vocab.texts[:8]), *PARTS)
+        _LATEST[:] = [(vocab, st.lists(part, max_size=12).map(b"".join))]
+    return _LATEST[0][1]
 
 
 def token_texts(draw: Draw, alphabet: list[str]) -> list[bytes]:
     """Random words, and some of the special texts."""
     drawn = draw(st.lists(st.one_of(words(alphabet, 2), words(alphabet)), min_size=8, max_size=25))
-    return [text.encode() for text in drawn + draw(st.lists(st.sampled_from(SPECIAL_TEXTS), max_size=4))]
+    return [text.encode() for text in drawn + draw(lists_of((*SPECIAL_TEXTS,), 4))]
 
 
 Head = list[tuple[bytes, TokenType]]
@@ -83,7 +112,7 @@ def typed(draw: Draw, head: Head, drawn: list[bytes], allowed: tuple[TokenType, 
     for text in drawn:
         if text in tokens or not text:
             continue
-        type = draw(st.sampled_from(allowed))
+        type = draw(any_of(*allowed))
         if type in SPECIAL_TYPES:
             type = TokenType.NORMAL if len(text) in taken else type
             taken.add(len(text))
@@ -120,11 +149,14 @@ def common(draw: Draw) -> dict[str, Any]:
     }
 
 
+BYTE_TOKENS_LEFT = st.sampled_from([spelling.BYTE_TOKENS, spelling.BYTE_TOKENS, spelling.BYTE_TOKENS[:128], []])
+
+
 @st.composite
 def spm(draw: Draw) -> Vocab:
     drawn = token_texts(draw, letters(draw, SPACE))
     names = draw(STRIPPING)
-    bytes_left = draw(st.sampled_from([spelling.BYTE_TOKENS, spelling.BYTE_TOKENS, spelling.BYTE_TOKENS[:128], []]))
+    bytes_left = draw(BYTE_TOKENS_LEFT)
     head = [*HEAD, *(STRIPPED if names else []), *((text, TokenType.BYTE) for text in bytes_left)]
     tokens, types = typed(draw, head, drawn, MOSTLY_NORMAL)
     scores = [draw(SCORES) if type != TokenType.BYTE else 0.0 for type in types]
@@ -134,9 +166,9 @@ def spm(draw: Draw) -> Vocab:
 @st.composite
 def bpe_like(draw: Draw) -> Vocab:
     """Byte-level BPE; `gemma4` and whitespace work on UTF-8 with byte tokens."""
-    model = draw(st.sampled_from(["gpt2"] * 6 + ["gemma4", "whitespace", "hybriddna"]))
+    model = draw(any_of(*["gpt2"] * 6, "gemma4", "whitespace", "hybriddna"))
     # Spaces that reach the merges end llama.cpp, so this pattern needs the model that takes them out first.
-    pre = model if model in ("gemma4", "whitespace") else draw(st.sampled_from(PRE_TOKENIZERS))
+    pre = model if model in ("gemma4", "whitespace") else draw(any_of(*PRE_TOKENIZERS))
     settings = _ggtok.pretokenizers()[pre]
     byte_encode = _ggtok.families()[settings["family"]]["byte_encode"]
 
@@ -153,12 +185,12 @@ def bpe_like(draw: Draw) -> Vocab:
     merges = [b" ".join(pair) for pair in draw(st.permutations(steps + pairs))]
     merges += draw(st.lists(st.sampled_from([b"nospace", b" a", b"a  b", b"a b c", *merges]), max_size=3))
     singles = spelling.BYTES if byte_encode else spelling.BYTE_TOKENS
-    base = singles if draw(st.booleans()) else draw(st.lists(st.sampled_from(singles), max_size=80))
+    base = singles if draw(st.booleans()) else draw(lists_of((*singles,), 80))
     joined = [left + right for left, right in steps + pairs]
     # Some tokens are made by no merge: with `ignore_merges` they are found as whole pieces.
     drawn = [*base, *parts, *draw(st.lists(st.sampled_from(joined or parts), max_size=10))]
     drawn += draw(st.lists(words(alphabet, 4).map(spell), max_size=5))
-    drawn += [text.encode() for text in draw(st.lists(st.sampled_from(SPECIAL_TEXTS), max_size=4))]
+    drawn += [text.encode() for text in draw(lists_of((*SPECIAL_TEXTS,), 4))]
     head = list(HEAD)
     if model == "hybriddna":
         kmers = [b"AAAAAA", b"ACGTAC", b"TTTAAA"]
