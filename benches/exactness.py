@@ -21,7 +21,7 @@ from typing import Any
 
 import chart
 import compare
-from ggtok import Tokenizer, TokenizerWarning, _ggtok
+from ggtok import Tokenizer, TokenizerWarning
 from peers import OURS, PEERS, REFERENCE
 from report import CHARTED, FILES, RAW, Run, fill, label, table, with_kind
 from vocabularies import kind_of
@@ -75,12 +75,11 @@ def measure() -> dict[str, Any]:
 
 def kinds(cases: Cases) -> str:
     """ggtok on every recorded case."""
-    names = f"{len(_ggtok.pretokenizers())} pre-tokenizer names"
     rows = []
     for kind, name in KINDS.items():
         num_files = cases[kind]["files"]
         rows.append((name, f"{num_files} vocabularies" if num_files > 1 else "1 vocabulary", cases[kind]))
-    rows.insert(1, (f"BPE, {names}", f"{cases['pre']['files']} of them, with GPT-2's vocabulary", cases["pre"]))
+    rows.insert(1, ("BPE, by pre-tokenizer", f"{cases['pre']['files']} names, with GPT-2's vocabulary", cases["pre"]))
     rows.append(("all", "", {key: sum(count[key] for count in cases.values()) for key in ("cases", "differing")}))
     cells = [[name, files, f"{count['cases']:,}", f"**{count['differing']:,}**"] for name, files, count in rows]
     return table(["kind", "recorded with", "answers compared", "that differ"], cells)

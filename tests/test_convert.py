@@ -19,6 +19,7 @@ import tokenizers  # type: ignore[import-untyped,unused-ignore]
 from conftest import ABSENT, BUILTIN, SHARED, VOCABULARIES
 from ggtok import ConversionError, GgtokError, TokenAttribute, Tokenizer, TokenizerWarning, _ggtok
 from ggtok.lab.convert import protobuf
+from ggtok.lab.convert import tiktoken as export
 from ggtok.lab.convert.gguf import gguf_bytes
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,7 +114,15 @@ def test_tiktoken(name: str) -> None:
 
 
 def test_tiktoken_of_every_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every family with one pattern, over the builtin vocabulary's tokens."""
+    """Every family with one pattern, over the builtin vocabulary's tokens, whose ranks are computed once."""
+    ranks: dict[bool, dict[bytes, int]] = {}
+    compute = export._ranks
+
+    def kept(vocabulary: Any) -> dict[bytes, int]:
+        whole = vocabulary.vocab.settings["ignore_merges"]
+        return ranks[whole] if whole in ranks else ranks.setdefault(whole, compute(vocabulary))
+
+    monkeypatch.setattr(export, "_ranks", kept)
     data, count = (VOCABULARIES / "bpe.gguf").read_bytes(), 0
     texts = documents()[:: 3 if SHARED.exists() else 1]
     names = {row["family"]: name for name, row in _ggtok.pretokenizers().items()}
