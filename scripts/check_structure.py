@@ -55,8 +55,8 @@ longest of these paths."""
 BUDGETS = {
     **{"rust/core": 16_490, "rust/chat": 7_020, "rust/train": 2_900, "rust/explain": 3_030},
     **{"rust/python": 4_740, "rust/wasm": 1_160},
-    **{"tokenizer": 1_460, "chat": 995, "stores": 1_210, "corpus": 3_380, "lab": 9_466},
-    **{"adapters": 610, "cli": 2_660, "": 508},
+    **{"tokenizer": 1_440, "chat": 980, "stores": 1_205, "corpus": 3_300, "lab": 9_340},
+    **{"adapters": 580, "cli": 2_640, "": 485},
 }
 """Lines of code of each crate, of each folder of the Python package, and of the files beside them."""
 MOST_NAMESAKES = 3

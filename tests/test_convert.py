@@ -21,6 +21,7 @@ from ggtok import ConversionError, GgtokError, TokenAttribute, Tokenizer, Tokeni
 from ggtok.lab.convert import protobuf
 from ggtok.lab.convert import tiktoken as export
 from ggtok.lab.convert.gguf import gguf_bytes
+from ggtok.tokenizer.vocab import attributes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,8 +89,10 @@ def same(ids: Callable[[str], list[int]], others: Callable[[str], list[int]], te
         assert ids(text) == others(text), text
 
 
+@cache
 def user_defined(tokenizer: Tokenizer) -> set[str]:
-    return {token.text for token in tokenizer.vocab if TokenAttribute.USER_DEFINED in token.attributes}
+    bit = int(TokenAttribute.USER_DEFINED)
+    return {tokenizer.vocab[id].text for id, bits in enumerate(attributes(tokenizer.vocab)) if bits & bit}
 
 
 # tiktoken

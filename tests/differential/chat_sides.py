@@ -9,106 +9,66 @@ from __future__ import annotations
 import json
 import os
 import re
-import select
 import shlex
-import subprocess
 import sys
-import tempfile
-import time
 import urllib.error
 import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+
+from ggtok.lab.verify.child import Process, Watchdog
 
 from .conversations import Json
 from .paths import ROOT
 
-LAST_WORDS = 2000
-"""Characters at the end of standard error that are kept of a process that died."""
 
-
-class Program:
+class Program(Process):
     """A process that answers JSON lines. If it dies or hangs, it is replaced."""
 
     def __init__(self, command: list[str], greets: bool = False, timeout: float = 20.0) -> None:
-        self.command, self.greets, self.timeout = command, greets, timeout
+        super().__init__(command, timeout, cwd=ROOT, env={**os.environ, "TZ": "UTC"})
+        self.greets = greets
         self.greeting: Json = {}
         """The line that the process writes before the first answer, if it greets."""
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stderr: IO[bytes] | None = None
-        self._rest = b""
         if greets:
-            self._start()
+            self._greeted()
 
     def ask(self, line: Json) -> Json:
         """Returns the answer, or `died` or `hung` with what is known about it."""
-        process = self._process or self._start()
-        if process is None:
+        if not self._running and (not self._greeted() if self.greets else not self.start()):
             return self.greeting
+        assert self._running is not None
+        assert self._running.stdin is not None
         with suppress(BrokenPipeError):
-            assert process.stdin is not None
-            process.stdin.write(json.dumps(line).encode() + b"\n")
-            process.stdin.flush()
+            self._running.stdin.write(json.dumps(line).encode() + b"\n")
+            self._running.stdin.flush()
         return self._read()
 
-    def _start(self) -> subprocess.Popen[bytes] | None:
-        """Returns a fresh process, or none if it does not greet as it should."""
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
-        self._rest = b""
-        self._process = subprocess.Popen(
-            self.command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            cwd=ROOT,
-            env={**os.environ, "TZ": "UTC"},
-        )
-        if self.greets:
-            self.greeting = self._read()
-            if "started" not in self.greeting:
-                self.close()
-        return self._process
+    def _greeted(self) -> bool:
+        """Whether a fresh process greets as it should."""
+        self.start()
+        self.greeting = self._read()
+        if "started" not in self.greeting:
+            self.close()
+        return "started" in self.greeting
 
     def _read(self) -> Json:
         """Reads a line."""
-        assert self._process is not None
-        assert self._process.stdout is not None
-        deadline = time.monotonic() + self.timeout
-        parts = [self._rest]
-        while b"\n" not in parts[-1]:
-            ready, _, _ = select.select([self._process.stdout], [], [], max(0.0, deadline - time.monotonic()))
-            part = os.read(self._process.stdout.fileno(), 1 << 20) if ready else b""
-            if not part:
-                return self._end(hung=not ready)
-            parts.append(part)
-        line, _, self._rest = b"".join(parts).partition(b"\n")
-        answer: Json = json.loads(line)
-        return answer
-
-    def _end(self, hung: bool) -> Json:
-        """Ends a process that does not answer, and returns what is known about it."""
-        assert self._process is not None
-        if hung:
-            self.close()
-            return {"hung": self.timeout}
-        assert self._stderr is not None
-        status = self._process.wait()
-        self._stderr.seek(0)
-        words = self._stderr.read().decode(errors="replace")[-LAST_WORDS:]
+        process = self._running
+        assert process is not None
+        assert process.stdout is not None
+        watchdog = Watchdog(process, self.timeout)
+        line = process.stdout.readline()
+        watchdog.end()
+        if line.endswith(b"\n"):
+            answer: Json = json.loads(line)
+            return answer
+        status = process.wait()
+        answer = {"hung": self.timeout} if watchdog.has_bitten else {"died": f"status {status}: {self.last_words()}"}
         self.close()
-        return {"died": f"status {status}: {words}"}
-
-    def close(self) -> None:
-        """Ends the process."""
-        if self._process:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
-        if self._stderr:
-            self._stderr.close()
-            self._stderr = None
+        return answer
 
 
 def serve(model: str, template: str) -> None:

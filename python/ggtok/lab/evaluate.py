@@ -299,7 +299,7 @@ def _read(
 
 
 def parts_of(path: str | os.PathLike[str]) -> Iterator[bytes]:
-    """The bytes of a file in parts of at most `READ_SIZE`: each ends after a line, else after a space or a character."""
+    """The bytes of a file in parts of at most `READ_SIZE`, each up to a line's end, or else a space or a character."""
     rest = b""
     with open(path, "rb") as file:
         while data := file.read(READ_SIZE - len(rest)):

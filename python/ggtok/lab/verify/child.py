@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from typing import IO
+from typing import IO, Any
 
 from . import serve
 from .serve import Answer, Query
@@ -20,16 +20,53 @@ LAST_WORDS = 4096
 """Bytes at the end of what a process wrote to standard error, in which the reason of its death is."""
 
 
-class Child:
+class Process:
+    """A process that can be started again. What it writes to standard error is kept."""
+
+    def __init__(self, command: list[str], timeout: float, **options: Any) -> None:
+        self.command, self.timeout = command, timeout
+        """`timeout` is in seconds, for one answer: after that the process counts as hung."""
+        self.num_starts = 0
+        self._options = options
+        self._running: subprocess.Popen[bytes] | None = None
+        self._stderr: IO[bytes] | None = None
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Starts it, whatever it was."""
+        self.close()
+        self.num_starts += 1
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._running = process = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, **self._options
+        )
+        return process
+
+    def close(self) -> None:
+        """Ends it."""
+        if self._running:
+            self._running.kill()
+            self._running.communicate()
+        if self._stderr:
+            self._stderr.close()
+        self._running = self._stderr = None
+
+    def last_words(self) -> str:
+        """The last of what it wrote to standard error."""
+        assert self._stderr is not None
+        size = self._stderr.seek(0, os.SEEK_END)
+        self._stderr.seek(max(0, size - LAST_WORDS))
+        return self._stderr.read().decode("utf-8", "replace").strip()
+
+
+class Child(Process):
     """One side of the comparison: `answerer` is the `MODULE:CLASS` that the process serves, made with `arguments`."""
 
     def __init__(self, answerer: str, arguments: tuple[object, ...] = (), *, timeout: float = 20.0) -> None:
-        self.answerer, self.arguments = answerer, arguments
-        self.timeout = timeout
-        """Seconds for one answer, after which the process counts as hung."""
-        self.num_starts = 0
-        self._process: subprocess.Popen[bytes] | None = None
-        self._stderr: IO[bytes] | None = None
+        # What the main module of this process is must not matter: so no `-m`, and no `multiprocessing`.
+        call = f"import sys; sys.path[:] = {sys.path!r}; from {serve.__name__} import main; "
+        command = [sys.executable, "-c", f"{call}main({answerer!r}, {arguments!r})"]
+        # Ctrl-C reaches this process alone, which ends the other. An abort would start a debugger otherwise.
+        super().__init__(command, timeout, start_new_session=True, env={**os.environ, "GGML_NO_BACKTRACE": "1"})
         self._opened: Query | None = None
         self._num_answers = 0
         """Given by this process, apart from opening a vocabulary."""
@@ -41,7 +78,7 @@ class Child:
 
     def send(self, queries: Sequence[Query]) -> None:
         """Starts work on the queries; `receive` must follow."""
-        process = self._process or self._start()
+        process = self._running or self._started()
         assert process.stdin is not None
         try:
             pickle.dump(list(queries), process.stdin)
@@ -69,37 +106,13 @@ class Child:
             answers += more
         return answers
 
-    def close(self) -> None:
-        """Ends the process."""
-        if self._process:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
-        if self._stderr:
-            self._stderr.close()
-            self._stderr = None
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        # What the main module of this process is must not matter: so no `-m`, and no `multiprocessing`.
-        call = f"import sys; sys.path[:] = {sys.path!r}; from {serve.__name__} import main; "
-        call += f"main({self.answerer!r}, {self.arguments!r})"
-        self.num_starts += 1
+    def _started(self) -> subprocess.Popen[bytes]:
         self._num_answers = 0
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", call],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            start_new_session=True,  # Ctrl-C reaches this process alone, which ends the other
-            env={**os.environ, "GGML_NO_BACKTRACE": "1"},  # an abort would start a debugger otherwise
-        )
-        return self._process
+        return self.start()
 
     def _restart(self, killer: Query) -> None:
         """Starts a fresh child and opens the same vocabulary, unless opening it kills the child."""
-        self.close()
-        self._start()
+        self._started()
         if killer[0] == "open":
             self._opened = None
         if self._opened:
@@ -108,7 +121,7 @@ class Child:
 
     def _read(self, queries: Sequence[Query]) -> tuple[list[Answer], tuple[str, str] | None]:
         """Returns the answers that come before the child ends or the time is up, and how it ended, with its message."""
-        process = self._process
+        process = self._running
         assert process is not None
         assert process.stdout is not None
         watchdog = Watchdog(process, self.timeout)
@@ -124,17 +137,10 @@ class Child:
         except (EOFError, pickle.UnpicklingError):
             code = process.wait()
             how = f"no answer in {self.timeout:g} s" if watchdog.has_bitten else _ended(code)
-            return answers, (how, self._last_words())
+            return answers, (how, self.last_words())
         finally:
             watchdog.end()
         return answers, None
-
-    def _last_words(self) -> str:
-        """The last of what the process wrote to standard error."""
-        assert self._stderr is not None
-        size = self._stderr.seek(0, os.SEEK_END)
-        self._stderr.seek(max(0, size - LAST_WORDS))
-        return self._stderr.read().decode("utf-8", "replace").strip()
 
 
 class Watchdog:
