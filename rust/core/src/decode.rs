@@ -1,7 +1,7 @@
 //! Ids back to text: the joined [`pieces`] of the tokens, without the space that encoding put in front.
 //!
-//! With [`DecodeOptions::clean_spaces`], if the vocabulary asks for it, three passes then remove spaces before English
-//! punctuation, each from the output of the previous one.
+//! With [`DecodeOptions::clean_spaces`], if the vocabulary asks for it, [`spaces`] then removes some before English
+//! punctuation.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::detokenize`. Time and space: O(ids + length of the
 //! output).
@@ -11,15 +11,16 @@
 
 mod order;
 mod pieces;
+pub(crate) mod spaces;
 
 pub use order::PieceOrder;
 pub use pieces::TokenPieces;
 
-use memchr::{memchr_iter, memchr2_iter};
-
 use crate::error::DecodeError;
 use crate::token::{NULL_TOKEN, TokenId};
 use crate::vocabulary::Vocabulary;
+use crate::work::memory::append;
+use spaces::Spaces;
 
 /// What a decoded text contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,17 +53,18 @@ impl DecodeOptions {
     }
 }
 
-/// The text that `ids` stand for.
+/// Appends the text that `ids` stand for.
 ///
 /// # Errors
 /// [`DecodeError::UnknownId`]: an id is not in the vocabulary.
-pub fn detokenize(
+pub(crate) fn detokenize(
     vocabulary: &Vocabulary,
     pieces: &TokenPieces,
     mut ids: &[TokenId],
     options: DecodeOptions,
-) -> Result<Vec<u8>, DecodeError> {
-    let Some(&first) = ids.first() else { return Ok(Vec::new()) };
+    out: &mut Vec<u8>,
+) -> Result<(), DecodeError> {
+    let Some(&first) = ids.first() else { return Ok(()) };
     let (skips_first, drops_space) = opening(vocabulary, pieces, options, first)?;
     if skips_first {
         ids = &ids[1..];
@@ -70,17 +72,23 @@ pub fn detokenize(
     if ids.last().is_some_and(|&id| is_removed_eos(vocabulary, options, id)) {
         ids = &ids[..ids.len() - 1];
     }
-    let mut text = pieces.concatenate(ids, options.unparse_special)?;
-    if let Some(&first) = ids.first()
-        && drops_space
-        && pieces.piece(first, options.unparse_special)?.starts_with(b" ")
+
+    let mut raw = Vec::new();
+    let cleans = options.clean_spaces && vocabulary.settings().clean_spaces;
+    let text = if cleans { &mut raw } else { &mut *out };
+    if let Some((&first, rest)) = ids.split_first().filter(|_| drops_space)
+        && let Some(piece) = pieces.piece(first, options.unparse_special)?.strip_prefix(b" ")
     {
-        text.remove(0);
+        append(text, piece);
+        ids = rest;
     }
-    if options.clean_spaces && vocabulary.settings().clean_spaces {
-        clean_spaces(&mut text);
+    pieces.concatenate(ids, options.unparse_special, text)?;
+    if cleans {
+        let mut spaces = Spaces::default();
+        spaces.push(&raw, false, out);
+        spaces.flush(out);
     }
-    Ok(text)
+    Ok(())
 }
 
 /// How a text opens, given its first id: whether this id is left out (a BOS that is removed or not shown), and whether
@@ -110,54 +118,12 @@ pub(crate) fn is_removed_eos(vocabulary: &Vocabulary, options: DecodeOptions, id
     removes && id == vocabulary.special().eos.unwrap_or(NULL_TOKEN)
 }
 
-/// Removes spaces before `.`, `,`, `!` and `?`, then those around a lone apostrophe, then those before the contractions
-/// `'s`, `'m`, `'re` and `'ve`.
-pub(crate) fn clean_spaces(text: &mut Vec<u8>) {
-    let space_before = |text: &[u8], at: usize| at > 0 && text[at - 1] == b' ';
-
-    let before_marks: [fn(&[u8]) -> memchr::Memchr2<'_>; 2] =
-        [|text| memchr2_iter(b'.', b',', text), |text| memchr2_iter(b'!', b'?', text)];
-    for marks in before_marks {
-        let spaces = marks(text).filter(|&at| space_before(text, at)).map(|at| at - 1).collect();
-        delete(text, spaces);
-    }
-
-    let mut spaces = Vec::new();
-    // Below this place, the space before an apostrophe has already been removed as the one after an earlier apostrophe.
-    let mut next = 0;
-    for at in memchr_iter(b'\'', text) {
-        if at >= next && space_before(text, at) && text.get(at + 1) == Some(&b' ') {
-            spaces.extend([at - 1, at + 1]);
-            next = at + 3;
-        }
-    }
-    delete(text, spaces);
-
-    let contracted = |rest: &[u8]| matches!(rest, [b's' | b'm', ..] | [b'r' | b'v', b'e', ..]);
-    let apostrophes = memchr_iter(b'\'', text).filter(|&at| space_before(text, at) && contracted(&text[at + 1..]));
-    let spaces = apostrophes.map(|at| at - 1).collect();
-    delete(text, spaces);
-}
-
-/// Deletes the bytes of a text at the ascending `places`.
-fn delete(text: &mut Vec<u8>, places: Vec<usize>) {
-    let Some(&first) = places.first() else { return };
-    let mut end = first;
-    let nexts = places.iter().skip(1).copied().chain([text.len()]);
-    for (&place, next) in places.iter().zip(nexts) {
-        text.copy_within(place + 1..next, end);
-        end += next - (place + 1);
-    }
-    text.truncate(end);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::VocabularyError;
     use crate::vocabulary::Definition;
     use crate::vocabulary::strings::StringIndex;
-    use proptest::prelude::*;
 
     pub(super) fn load(model: &str, texts: &[&[u8]]) -> Result<(Vocabulary, TokenPieces), VocabularyError> {
         let (data, index) = StringIndex::concatenate(texts).unwrap();
@@ -166,42 +132,5 @@ mod tests {
         let vocabulary = Vocabulary::declare(&definition)?;
         let pieces = TokenPieces::new(&vocabulary)?;
         Ok((vocabulary, pieces))
-    }
-
-    /// llama.cpp's three passes, byte by byte. Each byte is compared with the previous one in the pass's input.
-    fn naive_clean_spaces(text: &[u8]) -> Vec<u8> {
-        let pass = |text: Vec<u8>, step: fn(&[u8], usize) -> (bool, bool)| {
-            let (mut out, mut before, mut at) = (Vec::new(), b'\0', 0);
-            while at < text.len() {
-                let (drop_before, drop_after) = if before == b' ' { step(&text, at) } else { (false, false) };
-                if drop_before {
-                    out.pop();
-                }
-                out.push(text[at]);
-                before = if drop_after { b'\0' } else { text[at] };
-                at += 1 + usize::from(drop_after);
-            }
-            out
-        };
-        let text = pass(text.to_vec(), |text, at| (b"?!.,".contains(&text[at]), false));
-        let text = pass(text, |text, at| {
-            let alone = text[at] == b'\'' && text.get(at + 1) == Some(&b' ');
-            (alone, alone)
-        });
-        pass(text, |text, at| {
-            let rest = &text[at..];
-            (["'s", "'m", "'re", "'ve"].iter().any(|end| rest.starts_with(end.as_bytes())), false)
-        })
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(5000))]
-
-        #[test]
-        fn spaces_are_cleaned_up_as_by_the_naive_loops(text in "[ '?!.,smrvetdl]{0,24}") {
-            let mut cleaned = text.clone().into_bytes();
-            clean_spaces(&mut cleaned);
-            prop_assert_eq!(cleaned, naive_clean_spaces(text.as_bytes()));
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Text to ids: the calls that encode, and the [`Encoder`], which has the memory that they write to.
+//! Text to ids: the calls that encode, and the [`Encoder`], which owns the memory that they write to.
 //!
 //! A call that unwinds, because it was interrupted or there was not enough memory, may leave that memory incomplete. So
 //! it is replaced, and the encoder stays usable.

@@ -42,6 +42,8 @@ pub enum VocabularyError {
     Unlisted { count: usize },
     /// A structure is too large for its 32-bit offsets.
     TooLarge { what: &'static str },
+    /// There is not enough memory for the vocabulary.
+    OutOfMemory,
 }
 
 impl fmt::Display for VocabularyError {
@@ -79,6 +81,7 @@ impl fmt::Display for VocabularyError {
                 write!(f, "the file declares {count} tokens and has no texts for them: they cannot be listed")
             }
             Self::TooLarge { what } => write!(f, "too large: {what}"),
+            Self::OutOfMemory => f.write_str("out of memory: there is not enough for this vocabulary"),
         }
     }
 }
@@ -180,12 +183,6 @@ impl fmt::Display for EncodeError {
 
 impl std::error::Error for EncodeError {}
 
-impl From<OutOfMemory> for EncodeError {
-    fn from(_: OutOfMemory) -> Self {
-        Self::OutOfMemory
-    }
-}
-
 /// Why ids cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -215,12 +212,6 @@ impl fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-impl From<OutOfMemory> for DecodeError {
-    fn from(_: OutOfMemory) -> Self {
-        Self::OutOfMemory
-    }
-}
-
 /// There was not enough memory for a buffer. Inside the crate, this is the payload of an unwinding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfMemory;
@@ -232,3 +223,15 @@ impl fmt::Display for OutOfMemory {
 }
 
 impl std::error::Error for OutOfMemory {}
+
+/// The variant of an error that stands for it.
+macro_rules! from_out_of_memory {
+    ($($error:ident),+) => {
+        $(impl From<OutOfMemory> for $error {
+            fn from(_: OutOfMemory) -> Self {
+                Self::OutOfMemory
+            }
+        })+
+    };
+}
+from_out_of_memory!(VocabularyError, EncodeError, DecodeError);

@@ -129,7 +129,7 @@ pub mod internals {
     pub use crate::lookup::hash::Seed;
     pub use crate::vocabulary::{DNA_MARKER, c_string};
     pub use crate::work::introsort::{Inconsistent, introsort_by};
-    pub use crate::work::threads::{Lead, share};
+    pub use crate::work::threads::{Jobs, Lead, share};
 
     /// Long loops that can be stopped.
     pub mod interrupt {

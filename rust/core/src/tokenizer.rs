@@ -168,8 +168,12 @@ impl Tokenizer {
     /// Builds a tokenizer from what a file declares.
     ///
     /// # Errors
-    /// [`VocabularyError`]: the vocabulary is unknown, incomplete or damaged.
+    /// [`VocabularyError`]: the vocabulary is unknown, incomplete or damaged, or memory runs out.
     pub fn new(definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+        memory::catch(|| Self::build(definition))?
+    }
+
+    fn build(definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let mut vocabulary = Vocabulary::declare(definition)?;
         interrupt::check();
         let mut model = AnyModel::new(&vocabulary, definition)?;
@@ -196,7 +200,7 @@ impl Tokenizer {
         &self.vocabulary
     }
 
-    /// The bytes that each token decodes to.
+    /// The bytes that each token decodes to. Unwinds if there is not enough memory for them.
     pub(crate) fn pieces(&self) -> &TokenPieces {
         // If building can fail, they were built at load.
         once(&self.pieces, || TokenPieces::new(&self.vocabulary).unwrap_or_default())
@@ -334,28 +338,38 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::decode`].
     pub fn decode_with(&self, ids: &[TokenId], options: DecodeOptions) -> Result<Vec<u8>, DecodeError> {
-        memory::catch(|| detokenize(&self.vocabulary, self.pieces(), ids, options))?
+        let mut text = Vec::new();
+        memory::catch(|| detokenize(&self.vocabulary, self.pieces(), ids, options, &mut text))??;
+        Ok(text)
     }
 
     /// The bytes of one token: empty for control and unknown tokens unless `special` is set.
     ///
     /// # Errors
-    /// [`DecodeError::UnknownId`] for an id that the vocabulary does not have.
+    /// - [`DecodeError::UnknownId`] for an id that the vocabulary does not have.
+    /// - [`DecodeError::OutOfMemory`]: there is not enough memory for the pieces of all tokens, which the first call
+    ///   makes.
     pub fn piece(&self, id: TokenId, special: bool) -> Result<&[u8], DecodeError> {
-        self.pieces().piece(id, special)
+        memory::catch(|| self.pieces())?.piece(id, special)
     }
 
     /// The lowest id whose piece is exactly `piece`, special tokens included. O(n log n) for n tokens the first time,
     /// then O(log n) comparisons.
     /// `None` too if [`Vocabulary::list_len`] is an error.
-    pub fn id_of_piece(&self, piece: &[u8]) -> Option<TokenId> {
-        self.piece_order().find(self.pieces(), piece)
+    ///
+    /// # Errors
+    /// [`DecodeError::OutOfMemory`].
+    pub fn id_of_piece(&self, piece: &[u8]) -> Result<Option<TokenId>, DecodeError> {
+        Ok(memory::catch(|| self.piece_order().find(self.pieces(), piece))?)
     }
 
     /// The ids of all tokens whose pieces, special tokens included, start with `prefix`: in the order of the pieces,
     /// and equal pieces by id. As fast as [`Tokenizer::id_of_piece`].
-    pub fn ids_with_prefix(&self, prefix: &[u8]) -> &[TokenId] {
-        self.piece_order().with_prefix(self.pieces(), prefix)
+    ///
+    /// # Errors
+    /// [`DecodeError::OutOfMemory`].
+    pub fn ids_with_prefix(&self, prefix: &[u8]) -> Result<&[TokenId], DecodeError> {
+        Ok(memory::catch(|| self.piece_order().with_prefix(self.pieces(), prefix))?)
     }
 
     fn piece_order(&self) -> &PieceOrder {

@@ -2,6 +2,7 @@
 
 #[macro_use]
 pub(crate) mod heap;
+pub(crate) mod in_order;
 pub(crate) mod interrupt;
 pub(crate) mod introsort;
 pub(crate) mod memory;

@@ -47,7 +47,7 @@ fn run_out() {
     assert_eq!(tokenizer.encode_batch(&["a", &text], options, 2), Err((1, EncodeError::OutOfMemory)));
     drop(text);
     let len = |id: &&i32| tokenizer.piece(**id, true).map_or(0, <[u8]>::len);
-    let long = *tokenizer.ids_with_prefix(b"").iter().max_by_key(len).expect("a token");
+    let long = *tokenizer.ids_with_prefix(b"").expect("memory").iter().max_by_key(len).expect("a token");
     let piece = tokenizer.piece(long, true).expect("a piece");
     let ids = vec![long; (LIMIT << 10) / piece.len()];
     assert_eq!(tokenizer.decode(&ids), Err(DecodeError::OutOfMemory));

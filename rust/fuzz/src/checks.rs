@@ -72,7 +72,8 @@ pub fn gguf(u: &mut Unstructured<'_>) -> Result<()> {
     assert_eq!(whole.as_ref().err().map(ToString::to_string), from_header.err().map(|error| error.to_string()));
     let Ok(tokenizer) = whole else { return Ok(()) };
     // What a file only counts takes no memory.
-    let (_, needed, _) = measured(|| (tokenizer.piece(0, true).is_ok(), tokenizer.ids_with_prefix(b"a").len()));
+    let (_, needed, _) =
+        measured(|| (tokenizer.piece(0, true).is_ok(), tokenizer.ids_with_prefix(b"a").map(<[_]>::len)));
     assert!(needed as usize <= 100 * data.len() + (1 << 26), "{needed} bytes for {}", data.len());
     let text = "What is LoRA? <s> a\u{301}\n\u{FFFD}ab";
     if let Ok(ids) = tokenizer.encode(text) {

@@ -40,6 +40,7 @@ impl Raise for VocabularyError {
             Self::UnknownModel { name, nearest } | Self::UnknownPreTokenizer { name, nearest } => {
                 unsupported(message, name, nearest)
             }
+            Self::OutOfMemory => PyMemoryError::new_err(message),
             _ => python::VocabularyError::new_err(message),
         }
     }

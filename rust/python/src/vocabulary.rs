@@ -161,14 +161,14 @@ pub fn charsmap<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> Bound<'py, PyByt
 #[pyfunction]
 pub fn id_of_piece(tokenizer: &Tokenizer, piece: &[u8]) -> PyResult<Option<TokenId>> {
     list_size(tokenizer)?;
-    quick(|| tokenizer.core.id_of_piece(piece))
+    quick(|| tokenizer.core.id_of_piece(piece))?.map_err(Raise::raise)
 }
 
 #[doc = doc!(ids_with_prefix)]
 #[pyfunction]
 pub fn ids_with_prefix(tokenizer: &Tokenizer, prefix: &[u8]) -> PyResult<Vec<TokenId>> {
     list_size(tokenizer)?;
-    quick(|| tokenizer.core.ids_with_prefix(prefix).to_vec())
+    quick(|| tokenizer.core.ids_with_prefix(prefix).map(<[_]>::to_vec))?.map_err(Raise::raise)
 }
 
 #[doc = doc!(merges)]

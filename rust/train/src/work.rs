@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ggtok_core::internals::{Lead, interrupt, share};
+use ggtok_core::internals::{Jobs, Lead, interrupt, share};
 
 /// Calls `step` for every number below `len`, on several threads, each with its own state. Returns the states.
 pub(super) fn work<S: Send>(
@@ -13,16 +13,20 @@ pub(super) fn work<S: Send>(
 ) -> Vec<S> {
     let next = AtomicUsize::new(0);
     // One job per thread: to take numbers until there are none.
-    let job = |state: &mut S, ()| {
-        while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&index| index < len) {
-            interrupt::check();
-            step(state, index);
+    let work = |jobs: &Jobs<()>| {
+        let mut state = state();
+        for () in jobs {
+            while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&index| index < len) {
+                interrupt::check();
+                step(&mut state, index);
+            }
         }
+        state
     };
     let num_jobs = threads.clamp(1, len.max(1));
     let lead = |lead: Lead<'_, ()>| {
         (0..num_jobs).for_each(|_| lead.push(()));
         lead.finish();
     };
-    share(num_jobs - 1, state, job, lead).1
+    share(num_jobs - 1, work, lead).1
 }

@@ -186,7 +186,11 @@ impl From<ExplainError> for Failure {
 
 impl From<DecodeError> for Failure {
     fn from(error: DecodeError) -> Self {
-        Self::new("TokenIndexError", error)
+        match error {
+            DecodeError::UnknownId { .. } => Self::new("TokenIndexError", error),
+            // WebAssembly cannot unwind, so running out of memory never comes here.
+            _ => Self::new("GgtokError", error),
+        }
     }
 }
 
@@ -220,6 +224,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ggtok_core::{DecodeError, EncodeError};
 
     use super::{Failure, quoted};
 
@@ -234,6 +239,20 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(quoted(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_failure_has_the_name_of_the_exception_in_python() {
+        let names = [
+            (DecodeError::UnknownId { id: 9, size: 3 }.into(), "TokenIndexError"),
+            (DecodeError::NotUtf8 { at: 0 }.into(), "GgtokError"),
+            (DecodeError::LatePrompt.into(), "GgtokError"),
+            (EncodeError::NoVocabulary.into(), "VocabularyError"),
+        ];
+        for (failure, name) in names {
+            let failure: Failure = failure;
+            assert_eq!(failure.name, name, "{failure:?}");
         }
     }
 

@@ -1,22 +1,25 @@
 //! Tokens sorted by piece, for looking tokens up by their bytes or a prefix of them.
 //!
-//! A sorted list of ids: 4 bytes per token, O(n log n) comparisons to build, O(log n) to search.
+//! A sorted list of ids: 4 bytes per token, O(n log n) comparisons to build, O(log n) to search. Building it unwinds if
+//! memory runs out.
 
 use super::TokenPieces;
 use crate::token::TokenId;
+use crate::work::memory::with_capacity;
 
 /// All ids, sorted by piece and then by id.
 #[derive(Debug, Default)]
-pub struct PieceOrder(Box<[TokenId]>);
+pub struct PieceOrder(Vec<TokenId>);
 
 heap_bytes!(PieceOrder: 0);
 
 impl PieceOrder {
     /// Sorts `num_tokens` tokens by their pieces.
     pub fn new(pieces: &TokenPieces, num_tokens: usize) -> Self {
-        let mut ids: Box<[TokenId]> = (0..num_tokens as TokenId).collect();
-        // Stable, so that equal pieces stay in the order of their ids.
-        ids.sort_by_key(|&id| bytes(pieces, id));
+        let mut ids: Vec<TokenId> = with_capacity(num_tokens);
+        ids.extend(0..num_tokens as TokenId);
+        // A stable sort would need more memory.
+        ids.sort_unstable_by_key(|&id| (bytes(pieces, id), id));
         Self(ids)
     }
 

@@ -24,7 +24,7 @@ use crate::vocabulary::spelling::{
 };
 use crate::vocabulary::{Kind, Vocabulary};
 use crate::work::interrupt::Ticker;
-use crate::work::memory::with_capacity;
+use crate::work::memory::{append, push, reserve, with_capacity};
 
 /// A short piece is copied as this many bytes.
 const BLOCK: usize = 16;
@@ -38,22 +38,22 @@ pub struct TokenPieces {
     /// The pieces end to end, then [`BLOCK`] bytes of padding.
     bytes: Vec<u8>,
     /// By id; none in a vocabulary without texts, whose pieces are empty.
-    places: Vec<Place>,
+    ranges: Vec<PieceRange>,
     /// How many tokens there are.
     size: usize,
 }
 
 /// Where a piece is in [`TokenPieces::bytes`], and whether it is shown only if asked for.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct PieceRange {
     start: u32,
     /// The length in the upper 31 bits; the lowest bit is set for control and unknown tokens.
     len_and_special: u32,
 }
 
-heap_bytes!(TokenPieces: bytes, places; Place);
+heap_bytes!(TokenPieces: bytes, ranges; PieceRange);
 
-impl Place {
+impl PieceRange {
     /// The number of bytes shown: 0 for a control or unknown token unless `special`.
     fn len(self, special: bool) -> usize {
         if !special && self.len_and_special & 1 == 1 { 0 } else { (self.len_and_special >> 1) as usize }
@@ -70,8 +70,8 @@ impl TokenPieces {
     /// - [`VocabularyError::TooLarge`]: the pieces exceed 256 MiB in total.
     pub fn new(vocabulary: &Vocabulary) -> Result<Self, VocabularyError> {
         let num_texts = vocabulary.texts().len();
-        let mut bytes = Vec::with_capacity(num_texts * 8 + BLOCK);
-        let mut places = Vec::with_capacity(num_texts);
+        let mut bytes = with_capacity(num_texts * 8 + BLOCK);
+        let mut ranges = with_capacity(num_texts);
         for id in 0..num_texts as TokenId {
             let start = bytes.len();
             append_piece(vocabulary, id, &mut bytes)?;
@@ -80,10 +80,10 @@ impl TokenPieces {
             let attributes = vocabulary.attributes(id);
             let special = attributes.is_control() || attributes.is_unknown();
             let len_and_special = ((bytes.len() - start) as u32) << 1 | u32::from(special);
-            places.push(Place { start: start as u32, len_and_special });
+            ranges.push(PieceRange { start: start as u32, len_and_special });
         }
-        bytes.extend([0; BLOCK]);
-        Ok(Self { bytes, places, size: vocabulary.len() })
+        append(&mut bytes, &[0; BLOCK]);
+        Ok(Self { bytes, ranges, size: vocabulary.len() })
     }
 
     /// Whether [`TokenPieces::new`] is sure to succeed, judged by the lengths and bytes of the texts. If this is false,
@@ -109,34 +109,34 @@ impl TokenPieces {
     /// # Errors
     /// [`DecodeError::UnknownId`]: the token does not exist.
     pub fn piece(&self, id: TokenId, special: bool) -> Result<&[u8], DecodeError> {
-        let place = self.place(id)?;
-        Ok(&self.bytes[place.start as usize..][..place.len(special)])
+        let range = self.range(id)?;
+        Ok(&self.bytes[range.start as usize..][..range.len(special)])
     }
 
     #[inline]
-    fn place(&self, id: TokenId) -> Result<Place, DecodeError> {
-        match self.places.get(id as usize) {
-            Some(&place) if id >= 0 => Ok(place),
-            _ if id >= 0 && (id as usize) < self.size => Ok(Place { start: 0, len_and_special: 0 }),
+    fn range(&self, id: TokenId) -> Result<PieceRange, DecodeError> {
+        match self.ranges.get(id as usize) {
+            Some(&range) if id >= 0 => Ok(range),
+            _ if id >= 0 && (id as usize) < self.size => Ok(PieceRange { start: 0, len_and_special: 0 }),
             _ => Err(DecodeError::UnknownId { id: id.into(), size: self.size }),
         }
     }
 
-    /// The pieces of `ids` end to end.
-    pub(super) fn concatenate(&self, ids: &[TokenId], special: bool) -> Result<Vec<u8>, DecodeError> {
+    /// Appends the pieces of `ids`.
+    pub(super) fn concatenate(&self, ids: &[TokenId], special: bool, text: &mut Vec<u8>) -> Result<(), DecodeError> {
         let mut len = 0;
         for &id in ids {
-            len += self.place(id)?.len(special);
+            len += self.range(id)?.len(special);
         }
 
-        let mut text = with_capacity(len + BLOCK);
-        text.resize(len + BLOCK, 0);
-        let mut end = 0;
+        let mut end = text.len();
+        reserve(text, len + BLOCK);
+        text.resize(end + len + BLOCK, 0);
         let mut ticker = Ticker::default();
         for &id in ids {
             ticker.tick();
-            let place = self.place(id)?;
-            let (start, len) = (place.start as usize, place.len(special));
+            let range = self.range(id)?;
+            let (start, len) = (range.start as usize, range.len(special));
             let copied = len.max(BLOCK);
             if copied == BLOCK {
                 text[end..end + BLOCK].copy_from_slice(&self.bytes[start..start + BLOCK]);
@@ -146,8 +146,8 @@ impl TokenPieces {
             end += len;
         }
 
-        text.truncate(len);
-        Ok(text)
+        text.truncate(end);
+        Ok(())
     }
 }
 
@@ -160,6 +160,8 @@ fn is_byte_level(vocabulary: &Vocabulary) -> bool {
 fn append_piece(vocabulary: &Vocabulary, id: TokenId, out: &mut Vec<u8>) -> Result<(), VocabularyError> {
     let text = vocabulary.text(id);
     let attributes = vocabulary.attributes(id);
+    // Enough for every piece, except for descriptions of characters.
+    reserve(out, text.len() + 8);
     match vocabulary.kind() {
         Kind::None => {}
         Kind::Rwkv => unescape_rwkv(text, out),
@@ -198,9 +200,10 @@ fn append_unspelled(text: &[u8], out: &mut Vec<u8>) -> Result<(), VocabularyErro
         let (code_point, len) = utf8::decode_lossy(text, at);
         at += len;
         if let Some(byte) = unspell(code_point) {
-            out.push(byte);
+            push(out, byte);
             continue;
         }
+        reserve(out, text.len() + 32);
         out.extend_from_slice(b"[UNK_BYTE_0x");
         for byte in utf8::encode(code_point, &mut [0; 4]) {
             let _ = write!(out, "{byte:02x}");

@@ -1,9 +1,9 @@
-//! Many texts at once: runs of texts, encoded by several threads and joined into one flat array.
+//! Many texts at once: groups of texts, encoded by several threads and joined into one flat array.
 //!
-//! A run is about [`RUN`] bytes of consecutive texts, so that threads finish together. The calling thread hands out runs
-//! while it reads the texts, and the others encode them meanwhile; then it works too. Each run is encoded into the
-//! buffer of a thread and copied to its place in the result (see [`join`]). Threads share only the lists of waiting
-//! runs. O(total length / threads).
+//! A group is about [`GROUP`] bytes of consecutive texts, so that threads finish together. The calling thread hands out
+//! groups while it reads the texts, and the others encode them meanwhile; then it works too. Each group is encoded into
+//! the buffer of a thread and copied from there into the result (see [`join`]). Threads share only the lists of waiting
+//! groups. O(total length / threads).
 
 mod decode;
 mod join;
@@ -13,24 +13,24 @@ pub use decode::{DecodeBatchError, DecodedRows};
 pub use rows::{Padded, Padding, PaddingError, Rows, Side};
 
 use std::convert::Infallible;
-use std::sync::{Mutex, PoisonError};
 
 use crate::encoder::Encoder;
 use crate::error::EncodeError;
-use crate::many::batch::join::{Join, Memory, Run};
+use crate::many::batch::join::{Group, Join, Memory};
 #[cfg(feature = "segmentation")]
 use crate::many::chunks::truncate::Truncation;
 use crate::token::TokenId;
 use crate::tokenizer::{AsText, EncodeOptions, Text, Tokenizer};
+use crate::work::in_order::InOrder;
 use crate::work::memory::{self, push};
-use crate::work::threads::{Lead, share};
+use crate::work::threads::{Jobs, Lead, share};
 
-/// Bytes of text that a thread takes at a time.
-const RUN: usize = 1 << 16;
+/// Bytes of text in a group, which a thread takes at a time.
+const GROUP: usize = 1 << 16;
 /// Room in the result, per text, for the tokens that are added and for a text of a byte or two.
 const IDS_PER_TEXT: usize = 4;
-/// Bytes of text per id that the result has room for. Few texts have more ids. The room is not written to before it is
-/// needed.
+/// Bytes of text per id that the result has room for: most texts have fewer ids. The room is written to only as far as
+/// it is needed.
 const BYTES_PER_ID: usize = 2;
 
 /// Without the feature, texts are not truncated.
@@ -60,7 +60,7 @@ impl BatchText for Text<'_> {
 
 /// Consecutive texts.
 struct Texts<T> {
-    /// The number of the run.
+    /// The number of the group.
     number: usize,
     /// The index of its first text.
     first: usize,
@@ -70,7 +70,7 @@ struct Texts<T> {
 /// Takes the texts of a batch. Other threads encode them meanwhile.
 pub struct Feed<'a, T> {
     lead: Lead<'a, Texts<T>>,
-    /// The next run, and the bytes of its texts.
+    /// The next group, and the bytes of its texts.
     next: Texts<T>,
     num_next_bytes: usize,
     /// The bytes of all texts.
@@ -87,7 +87,7 @@ impl<T: BatchText> Feed<'_, T> {
         self.num_bytes += num_bytes;
         self.num_next_bytes += num_bytes;
         push(&mut self.next.texts, text);
-        if self.num_next_bytes >= RUN {
+        if self.num_next_bytes >= GROUP {
             self.hand_out();
         }
     }
@@ -97,13 +97,13 @@ impl<T: BatchText> Feed<'_, T> {
         self.num_bytes
     }
 
-    /// Works until all texts are encoded. Called after the last text, or when the feed is dropped.
+    /// Works until all texts are encoded. None may be added afterwards.
     pub fn finish(&mut self) {
         if let Some(reserve) = self.reserve.take() {
             if !self.next.texts.is_empty() {
                 self.hand_out();
             }
-            // One run needs no place: the array is its buffer.
+            // The buffer of a single group becomes the result.
             if self.next.number > 1 {
                 reserve(self.num_bytes, self.next.first);
             }
@@ -115,8 +115,8 @@ impl<T: BatchText> Feed<'_, T> {
         let Texts { number, first, ref texts } = self.next;
         let following = Texts { number: number + 1, first: first + texts.len(), texts: Vec::new() };
         self.num_next_bytes = 0;
-        let run = std::mem::replace(&mut self.next, following);
-        self.lead.push(run);
+        let group = std::mem::replace(&mut self.next, following);
+        self.lead.push(group);
     }
 }
 
@@ -124,7 +124,7 @@ impl Tokenizer {
     /// Encodes texts on at most `threads` threads.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode`], with the index of the first text that fails, or 0 if there is not enough memory for all.
+    /// As [`Tokenizer::encode`], with the index of the first text that fails.
     pub fn encode_batch(
         &self,
         texts: &[impl AsText],
@@ -163,23 +163,15 @@ impl Tokenizer {
     ) -> Result<Result<Batch, (usize, EncodeError)>, E> {
         let mut memory = Memory::new();
         let join = Join::new();
-        let step = |encoder: &mut Encoder<&Self>, spare: &mut Run, Texts { number, first, texts }: Texts<T>| {
-            let mut run = std::mem::take(spare);
-            for (index, text) in texts.iter().enumerate() {
-                if let Some(text) = text.text() {
-                    let result = match budget {
-                        #[cfg(feature = "segmentation")]
-                        Some(budget) => encoder.encode_truncated(text, budget, options, &mut run.ids),
-                        #[cfg(not(feature = "segmentation"))]
-                        Some((_, never)) => match never {},
-                        None => encoder.encode_into(text, options, &mut run.ids),
-                    };
-                    result.map_err(|error| (first + index, error))?;
-                }
-                push(&mut run.ends, run.ids.len());
-            }
-            *spare = join.put(number, run);
-            Ok(())
+        let encode = |encoder: &mut Encoder<&Self>, text: Text<'_>, ids: &mut Vec<TokenId>| {
+            match budget {
+                #[cfg(feature = "segmentation")]
+                Some(budget) => encoder.encode_truncated(text, budget, options, ids),
+                #[cfg(not(feature = "segmentation"))]
+                Some((_, never)) => match never {},
+                None => encoder.encode_into(text, options, ids),
+            }?;
+            Ok(ids.len())
         };
         let mut lent = Some(&mut memory);
         let mut reserve = |num_bytes: usize, num_texts: usize| {
@@ -188,11 +180,9 @@ impl Tokenizer {
                 join.reserve(memory, most.min(num_bytes / BYTES_PER_ID + IDS_PER_TEXT * num_texts), num_texts);
             }
         };
-        if let Err(error) = share_texts(self, threads, step, &mut reserve, read)? {
-            return Ok(Err(error));
-        }
-        let others = join.into_waiting();
-        Ok(memory::catch(|| memory.into_batch(others)).map_err(|error| (0, error.into())))
+        let result = self.share_texts(threads, encode, |number, group| join.put(number, group), &mut reserve, read)?;
+        let groups = join.into_groups();
+        Ok(result.and_then(|()| memory.into_batch(&groups)))
     }
 
     /// As [`Tokenizer::count_batch`], with the texts that `read` passes on, which other threads encode meanwhile.
@@ -205,22 +195,71 @@ impl Tokenizer {
         threads: usize,
         read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
     ) -> Result<Result<Vec<usize>, (usize, EncodeError)>, E> {
-        let runs = Mutex::new(Vec::new());
-        let step = |encoder: &mut Encoder<&Self>, (): &mut (), Texts { number, first, texts }: Texts<T>| {
-            let mut counts = Vec::with_capacity(texts.len());
-            for (index, text) in texts.iter().enumerate() {
-                let count = text.text().map_or(Ok(0), |text| encoder.count_with(text, options));
-                counts.push(count.map_err(|error| (first + index, error))?);
-            }
-            runs.lock().unwrap_or_else(PoisonError::into_inner).push((number, counts));
-            Ok(())
+        let groups = InOrder::new();
+        let count =
+            |encoder: &mut Encoder<&Self>, text: Text<'_>, _: &mut Vec<TokenId>| encoder.count_with(text, options);
+        let put = |number, group| {
+            groups.put(number, group);
+            Group::default()
         };
-        if let Err(error) = share_texts(self, threads, step, &mut |_, _| (), read)? {
-            return Ok(Err(error));
+        let result = self.share_texts(threads, count, put, &mut |_, _| (), read)?;
+        let mut counts = Vec::new();
+        let joined = memory::catch(|| {
+            while let Some(group) = groups.take() {
+                memory::append(&mut counts, &group.ends);
+            }
+        });
+        let joined = joined.map_err(|error| (counts.len(), error.into()));
+        Ok(result.and(joined).map(|()| counts))
+    }
+
+    /// Encodes every group of the texts that `read` passes on, and puts it. `encode` appends ids and returns the end of
+    /// the text in the group; `put` returns memory for another group. Returns the first error.
+    fn share_texts<T: BatchText, E>(
+        &self,
+        threads: usize,
+        encode: impl Fn(&mut Encoder<&Self>, Text<'_>, &mut Vec<TokenId>) -> Result<usize, EncodeError> + Sync,
+        put: impl Fn(usize, Group) -> Group + Sync,
+        reserve: &mut (dyn FnMut(usize, usize) + Send),
+        read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
+    ) -> Result<Result<(), (usize, EncodeError)>, E> {
+        let encode_group = |texts: &[T], group: &mut Group| {
+            let mut encode_all = |encoder: &mut Encoder<&Self>| {
+                texts.iter().try_for_each(|text| {
+                    let end = text.text().map_or(Ok(group.ids.len()), |text| encode(encoder, text, &mut group.ids))?;
+                    push(&mut group.ends, end);
+                    Ok(())
+                })
+            };
+            memory::catch(|| self.with_encoder(&mut encode_all))?
+        };
+        // Runs are taken in order, so the first error of a thread is the one with the lowest index.
+        let work = |jobs: &Jobs<Texts<T>>| {
+            let mut group = Group::default();
+            for Texts { number, first, texts } in jobs {
+                if let Err(error) = encode_group(&texts, &mut group) {
+                    return Some((first + group.ends.len(), error));
+                }
+                group = put(number, group);
+            }
+            None
+        };
+        let lead = |lead: Lead<'_, Texts<T>>| {
+            let next = Texts { number: 0, first: 0, texts: Vec::new() };
+            let mut feed = Feed { lead, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(reserve) };
+            let result = memory::catch(|| {
+                read(&mut feed)?;
+                feed.finish();
+                Ok(())
+            });
+            result.map_err(|error| (feed.next.first + feed.next.texts.len(), EncodeError::from(error)))
+        };
+        let (result, mut failed) = share(threads.saturating_sub(1), work, lead);
+        match result {
+            Ok(result) => result?,
+            Err(error) => failed.push(Some(error)),
         }
-        let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
-        runs.sort_unstable_by_key(|&(number, _)| number);
-        Ok(Ok(runs.into_iter().flat_map(|(_, counts)| counts).collect()))
+        Ok(failed.into_iter().flatten().min_by_key(|&(index, _)| index).map_or(Ok(()), Err))
     }
 }
 
@@ -232,72 +271,39 @@ fn all<'t>(texts: &'t [impl AsText]) -> impl FnOnce(&mut Feed<'_, Text<'t>>) -> 
     }
 }
 
-/// Calls `step` with every run of the texts that `read` passes on, and returns the first error.
-fn share_texts<T: BatchText, S: Default + Send, E>(
-    tokenizer: &Tokenizer,
-    threads: usize,
-    step: impl Fn(&mut Encoder<&Tokenizer>, &mut S, Texts<T>) -> Result<(), (usize, EncodeError)> + Sync,
-    reserve: &mut (dyn FnMut(usize, usize) + Send),
-    read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
-) -> Result<Result<(), (usize, EncodeError)>, E> {
-    let state = || (S::default(), Vec::new());
-    let step = |(state, errors): &mut (S, Vec<(usize, EncodeError)>), run: Texts<T>| {
-        errors.extend(tokenizer.with_encoder(|encoder| step(encoder, state, run)).err());
-    };
-    let lead = |lead: Lead<'_, Texts<T>>| {
-        let next = Texts { number: 0, first: 0, texts: Vec::new() };
-        let mut feed = Feed { lead, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(reserve) };
-        let result = read(&mut feed);
-        if result.is_ok() {
-            feed.finish();
-        }
-        result
-    };
-    let shared = memory::catch(|| share(threads.saturating_sub(1), state, step, lead));
-    let (result, states) = match shared {
-        Ok(shared) => shared,
-        Err(error) => return Ok(Err((0, error.into()))),
-    };
-    let mut first = None;
-    for (_, errors) in states {
-        first = first.into_iter().chain(errors).min_by_key(|&(index, _)| index);
-    }
-    result.map(|()| first.map_or(Ok(()), Err))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Feed, RUN, Texts};
+    use super::{Feed, GROUP, Texts};
     use crate::tokenizer::Text;
-    use crate::work::threads::share;
+    use crate::work::threads::{Jobs, share};
 
     #[test]
-    fn runs_are_handed_out_without_gap_or_overlap() {
-        let letters: &str = "a".repeat(2 * RUN).leak();
-        for lens in [&[][..], &[0], &[0, 0, 0], &[RUN], &[RUN - 2, 1, 1], &[2 * RUN, 0, RUN, 5], &[1; 100]] {
-            let step = |runs: &mut Vec<Texts<Text<'static>>>, run| runs.push(run);
+    fn groups_are_handed_out_without_gap_or_overlap() {
+        let letters: &str = "a".repeat(2 * GROUP).leak();
+        for lens in [&[][..], &[0], &[0, 0, 0], &[GROUP], &[GROUP - 2, 1, 1], &[2 * GROUP, 0, GROUP, 5], &[1; 100]] {
+            let work = |jobs: &Jobs<Texts<Text<'static>>>| jobs.collect::<Vec<_>>();
             let mut totals = None;
             let mut reserve = |num_bytes, num_texts| totals = Some((num_bytes, num_texts));
-            let ((), mut states) = share(0, Vec::new, step, |lead| {
+            let ((), mut states) = share(0, work, |lead| {
                 let next = Texts { number: 0, first: 0, texts: Vec::new() };
                 let mut feed = Feed { lead, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(&mut reserve) };
                 lens.iter().for_each(|&len| feed.push(Text::Str(&letters[..len])));
                 feed.finish();
             });
-            let runs = states.pop().unwrap();
+            let groups = states.pop().unwrap();
             let mut next = 0;
-            for (number, run) in runs.iter().enumerate() {
-                let sizes: Vec<usize> = run.texts.iter().map(|text| text.as_bytes().len() + 1).collect();
-                assert_eq!((run.number, run.first), (number, next));
+            for (number, group) in groups.iter().enumerate() {
+                let sizes: Vec<usize> = group.texts.iter().map(|text| text.as_bytes().len() + 1).collect();
+                assert_eq!((group.number, group.first), (number, next));
                 next += sizes.len();
                 let (&last, before) = sizes.split_last().expect("a text");
                 let size = before.iter().sum::<usize>();
-                // A run is full only once its last text is added.
-                assert!(size < RUN && (size + last >= RUN || number + 1 == runs.len()), "{lens:?}");
+                // A group is full only once its last text is added.
+                assert!(size < GROUP && (size + last >= GROUP || number + 1 == groups.len()), "{lens:?}");
             }
             assert_eq!(next, lens.len());
             let expected = (lens.iter().sum::<usize>() + lens.len(), lens.len());
-            assert_eq!(totals, (runs.len() > 1).then_some(expected));
+            assert_eq!(totals, (groups.len() > 1).then_some(expected));
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
 use crate::work::interrupt;
-use crate::work::memory::push;
+use crate::work::memory::{self, append, extend, push, with_capacity};
 use boundaries::Boundary;
 
 /// How many boundaries are tried one by one before the search takes larger steps.
@@ -107,7 +107,7 @@ impl SplitOptions {
             let structure = read(text);
             *kind = Boundary::Listed(self.places.len());
             push(&mut self.places, structure.boundaries);
-            wholes.extend(structure.wholes);
+            extend(&mut wholes, structure.wholes.into_iter());
         }
         wholes.sort_unstable_by_key(|whole| (whole.start, Reverse(whole.end)));
         wholes.dedup();
@@ -150,8 +150,8 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
         mut split: SplitOptions,
         options: EncodeOptions,
     ) -> Result<Vec<Chunk>, EncodeError> {
-        let wholes = split.read(text.segmented.as_bytes());
         self.work(|tokenizer, scratch| {
+            let wholes = split.read(text.segmented.as_bytes());
             let budget = (split.max_tokens, 1);
             Measure::new(tokenizer, text, budget, &split.prefix, options, scratch)?.split(&split, wholes)
         })
@@ -189,7 +189,7 @@ pub struct Segmentable<'a> {
     /// The bytes to encode.
     bytes: &'a [u8],
     is_utf8: bool,
-    /// The same as UTF-8, of the same length.
+    /// The same as UTF-8, of the same length; empty if there is not enough memory for it.
     segmented: Cow<'a, str>,
 }
 
@@ -205,23 +205,44 @@ impl<'a> Segmentable<'a> {
         if let Ok(text) = std::str::from_utf8(bytes) {
             return Self::new(text);
         }
-        let mut replaced = bytes.to_vec();
-        for at in memchr::memchr_iter(0xED, bytes) {
-            if let [0xA0..=0xBF, 0x80..=0xBF, ..] = bytes[at + 1..] {
-                replaced[at..at + 3].copy_from_slice("\u{FFFD}".as_bytes());
-            }
-        }
-        let mut segmented = String::with_capacity(bytes.len());
-        for part in replaced.utf8_chunks() {
-            segmented.push_str(part.valid());
-            segmented.extend(part.invalid().iter().map(|_| '\u{1A}'));
-        }
+        let segmented = memory::catch(|| replace_invalid(bytes)).unwrap_or_default();
         Self { bytes, is_utf8: false, segmented: Cow::Owned(segmented) }
+    }
+
+    /// Checks that there was enough memory for the text that Unicode's rules see.
+    fn check(&self) -> Result<(), EncodeError> {
+        if self.segmented.len() < self.bytes.len() { Err(EncodeError::OutOfMemory) } else { Ok(()) }
     }
 
     fn text(&self, range: Range<usize>) -> Text<'_> {
         if self.is_utf8 { Text::Str(&self.segmented[range]) } else { Text::Bytes(&self.bytes[range]) }
     }
+}
+
+/// UTF-8 of the same length.
+fn replace_invalid(bytes: &[u8]) -> String {
+    let mut replaced = Vec::new();
+    append(&mut replaced, bytes);
+    for at in memchr::memchr_iter(0xED, bytes) {
+        if let [0xA0..=0xBF, 0x80..=0xBF, ..] = bytes[at + 1..] {
+            replaced[at..at + 3].copy_from_slice("\u{FFFD}".as_bytes());
+        }
+    }
+    let mut at = 0;
+    while let Err(error) = std::str::from_utf8(&replaced[at..]) {
+        let start = at + error.valid_up_to();
+        at = error.error_len().map_or(replaced.len(), |len| start + len);
+        replaced[start..at].fill(0x1A);
+    }
+    String::from_utf8(replaced).unwrap_or_default()
+}
+
+/// Two texts, joined.
+fn joined(first: &[u8], second: &[u8]) -> Vec<u8> {
+    let mut joined = with_capacity(first.len() + second.len());
+    joined.extend_from_slice(first);
+    joined.extend_from_slice(second);
+    joined
 }
 
 /// Measures parts of a text in tokens.
@@ -252,6 +273,7 @@ impl<'a, 's> Measure<'a, 's> {
         options: EncodeOptions,
         scratch: &'s mut Scratch,
     ) -> Result<Self, EncodeError> {
+        text.check()?;
         let mut num_added = Count::default();
         tokenizer.encode_within(Text::Bytes(prefix), None, options, scratch, &mut num_added)?;
         let num_added = num_added.0;
@@ -293,7 +315,7 @@ impl<'a, 's> Measure<'a, 's> {
         if before.is_empty() {
             return self.count_text(self.text.text(range), self.options);
         }
-        self.count_text(Text::Bytes(&[before, &self.text.bytes[range]].concat()), self.options)
+        self.count_text(Text::Bytes(&joined(before, &self.text.bytes[range])), self.options)
     }
 
     fn count_text(&mut self, text: Text<'_>, options: EncodeOptions) -> Result<usize, EncodeError> {

@@ -3,5 +3,4 @@
 mod characters;
 pub(crate) mod decoder;
 pub(crate) mod encoder;
-mod spaces;
 pub(crate) mod stop;

@@ -21,7 +21,7 @@ type Question = Rc<dyn Fn() -> bool>;
 
 thread_local! {
     /// Whether there is a callback. Most calls of [`check`] read only this.
-    static IS_ASKED: Cell<bool> = const { Cell::new(false) };
+    static HAS_QUESTION: Cell<bool> = const { Cell::new(false) };
     static QUESTION: RefCell<Option<Question>> = const { RefCell::new(None) };
 }
 
@@ -79,14 +79,14 @@ pub fn interruptible<T>(stop: impl Fn() -> bool + 'static, work: impl FnOnce() -
 
 /// Sets this thread's callback and returns the previous one.
 fn set(question: Option<Question>) -> Option<Question> {
-    IS_ASKED.set(question.is_some());
+    HAS_QUESTION.set(question.is_some());
     QUESTION.replace(question)
 }
 
 /// Unwinds to the innermost [`interruptible`] if its `stop` returns true. Call it about every thousand steps.
 #[inline]
 pub fn check() {
-    if IS_ASKED.get() && cfg!(panic = "unwind") {
+    if HAS_QUESTION.get() && cfg!(panic = "unwind") {
         ask();
     }
 }
@@ -123,7 +123,7 @@ pub fn sort_unstable_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> O
 pub(crate) fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     cell.get().unwrap_or_else(|| {
         let made = || {
-            let _restored = Silence(IS_ASKED.replace(false));
+            let _restored = Silence(HAS_QUESTION.replace(false));
             make()
         };
         cell.get_or_init(made)
@@ -135,7 +135,7 @@ struct Silence(bool);
 
 impl Drop for Silence {
     fn drop(&mut self) {
-        IS_ASKED.set(self.0);
+        HAS_QUESTION.set(self.0);
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
     use std::rc::Rc;
     use std::sync::OnceLock;
 
-    use super::{IS_ASKED, Interrupted, check, interruptible, once};
+    use super::{HAS_QUESTION, Interrupted, check, interruptible, once};
 
     /// Steps until `stop` is true for the third time.
     fn stopped_after_three() -> (Result<(), Interrupted>, u32) {
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn work_stops_when_told_and_leaves_nothing_set() {
         assert_eq!(stopped_after_three(), (Err(Interrupted), 2));
-        assert!(!IS_ASKED.get());
+        assert!(!HAS_QUESTION.get());
         check();
     }
 
@@ -191,11 +191,11 @@ mod tests {
             interruptible(|| true, || (catch_unwind(AssertUnwindSafe(unwinding)).is_err(), check())),
             Err(Interrupted)
         );
-        assert!(!IS_ASKED.get());
+        assert!(!HAS_QUESTION.get());
     }
 
     #[test]
-    fn the_innermost_question_counts() {
+    fn only_the_innermost_question_is_asked() {
         let outer = Rc::new(Cell::new(false));
         let stop = Rc::clone(&outer);
         let result = interruptible(
@@ -222,6 +222,6 @@ mod tests {
         let work = || interruptible(|| false, || std::panic::resume_unwind(Box::new("a bug")));
         let caught: Result<Result<(), _>, _> = catch_unwind(AssertUnwindSafe(work));
         assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"a bug"));
-        assert!(!IS_ASKED.get());
+        assert!(!HAS_QUESTION.get());
     }
 }

@@ -6,7 +6,7 @@
 //! as after an interruption.
 
 use std::any::Any;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::error::OutOfMemory;
@@ -70,6 +70,15 @@ pub(crate) fn push_to_heap<T: Ord>(heap: &mut BinaryHeap<T>, item: T) {
         out_of_memory();
     }
     heap.push(item);
+}
+
+/// Appends an item to a queue.
+#[inline]
+pub(crate) fn push_back<T>(queue: &mut VecDeque<T>, item: T) {
+    if queue.len() == queue.capacity() && queue.try_reserve(1).is_err() {
+        out_of_memory();
+    }
+    queue.push_back(item);
 }
 
 /// Appends a copy of items.

@@ -70,7 +70,7 @@ impl Asked<'_> {
     pub(super) fn find_matches(&mut self, steps: &Rwkv, range: Range<usize>, start: usize) {
         // Texts in the vocabulary are escaped; what tokens decode to is not.
         let text = &self.trace.text.0[self.range.clone()];
-        let Some(token) = self.tokenizer.id_of_piece(text) else { return self.add_unknown(text) };
+        let Ok(Some(token)) = self.tokenizer.id_of_piece(text) else { return self.add_unknown(text) };
         let Some(found) = steps.matches.iter().find(|found| found.start < range.end && range.start < found.end) else {
             return;
         };

@@ -20,6 +20,7 @@ use crate::vocabulary::Vocabulary;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::vocabulary::spelling::byte_level::unspell_all;
 use crate::work::interrupt;
+use crate::work::memory::push;
 
 /// Tokens between two checks for an interrupt.
 const TOKENS_AT_ONCE: usize = 1 << 12;
@@ -37,7 +38,9 @@ impl Lengths {
     /// The lengths of the tokens in the order of their ids.
     pub(super) fn new(lengths: impl Iterator<Item = Option<usize>>) -> Self {
         let length = |length: Option<usize>| length.and_then(|length| length.try_into().ok()).unwrap_or(Self::NONE);
-        Self(lengths.map(length).collect())
+        let mut all = Vec::new();
+        lengths.for_each(|unchecked| push(&mut all, length(unchecked)));
+        Self(all)
     }
 
     /// The lengths of texts in which spaces are escaped: each escaped space counts as one byte.

@@ -76,6 +76,7 @@ pub(super) struct Merging {
 impl Merging {
     pub(super) fn clear(&mut self) {
         self.symbols.clear();
+        reserve(&mut self.symbols, 4096);
     }
 
     /// Adds the next symbol of the piece.

@@ -15,7 +15,7 @@
 
 use super::{DoubleArray, Node, TrieError};
 use crate::work::interrupt::Ticker;
-use crate::work::memory::fill;
+use crate::work::memory::{fill, push};
 
 /// Keys of up to this many bytes are short: at most this many steps per byte of text.
 pub(crate) const SHORT: usize = 256;
@@ -84,7 +84,8 @@ impl Backward {
     pub(crate) fn of_reversed<'a>(keys: impl Iterator<Item = (&'a [u8], u32)> + Clone) -> Result<Self, TrieError> {
         let max_len = keys.clone().map(|(key, _)| key.len()).max().unwrap_or(0);
         let keys = DoubleArray::build(keys)?;
-        let links = vec![Link::default(); keys.nodes.len()];
+        let mut links = Vec::new();
+        fill(&mut links, keys.nodes.len(), Link::default());
         let mut automaton = Self { keys, links, max_len };
         automaton.link();
         Ok(automaton)
@@ -94,7 +95,9 @@ impl Backward {
     fn link(&mut self) {
         // Linked lists of children: the first one, by the base of its parent, and each child's next.
         let num_slots = self.links.len();
-        let (mut first_child, mut next_child) = (vec![NONE; num_slots], vec![NONE; num_slots]);
+        let (mut first_child, mut next_child) = (Vec::new(), Vec::new());
+        fill(&mut first_child, num_slots, NONE);
+        fill(&mut next_child, num_slots, NONE);
         for (slot, node) in self.keys.nodes.iter().enumerate().filter(|(_, node)| node.label() != Node::NO_LABEL) {
             next_child[slot] = std::mem::replace(&mut first_child[slot ^ node.label() as usize], slot as u32);
         }
@@ -111,7 +114,7 @@ impl Backward {
                 let is_key = self.keys.value(node).is_some();
                 let key = if is_key { child } else { self.links[fallback as usize].key };
                 self.links[child as usize] = Link { fallback, len: len + 1, key };
-                queue.push(child);
+                push(&mut queue, child);
                 child = next_child[child as usize];
             }
         }

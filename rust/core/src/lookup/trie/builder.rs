@@ -16,6 +16,7 @@
 
 use super::{DoubleArray, Node, TrieError, sorted};
 use crate::work::interrupt::Ticker;
+use crate::work::memory::{push, reserve};
 
 /// Slots in a block: the children of a node differ in their lowest eight bits.
 const BLOCK_LEN: usize = 256;
@@ -37,7 +38,7 @@ pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<
         let shared = shared_before.max(shared_after);
 
         for &label in &bytes[shared_before..shared] {
-            path.push(Open { label, value: Node::NO_VALUE, first_child: complete.len() });
+            push(&mut path, Open { label, value: Node::NO_VALUE, first_child: complete.len() });
         }
 
         match &bytes[shared..] {
@@ -52,14 +53,14 @@ pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<
                     let base = array.place_one(node.with_label(label))?;
                     Ok(Node::new(Node::NO_LABEL, base, Node::NO_VALUE))
                 })?;
-                complete.push(top.with_label(*label));
+                push(&mut complete, top.with_label(*label));
             }
         }
 
         for open in path.drain(shared_after + 1..).rev() {
             let base = array.place(&complete[open.first_child..])?;
             complete.truncate(open.first_child);
-            complete.push(Node::new(open.label.into(), base, open.value));
+            push(&mut complete, Node::new(open.label.into(), base, open.value));
         }
         shared_before = shared_after;
     }
@@ -154,8 +155,9 @@ impl ArrayBuilder {
         if len > Node::MAX_BASE {
             return Err(TrieError::TooLarge);
         }
+        reserve(&mut self.slots, BLOCK_LEN);
         self.slots.resize(len, Node::FREE);
-        self.blocks.push(Block { free: [u64::MAX; 4], unused: [u64::MAX; 4] });
+        push(&mut self.blocks, Block { free: [u64::MAX; 4], unused: [u64::MAX; 4] });
         Ok(())
     }
 }

@@ -8,6 +8,7 @@
 
 use super::{Node, TrieError};
 use crate::work::interrupt::{self, Ticker};
+use crate::work::memory::{push, with_capacity};
 
 /// The bytes of a key in its head.
 const HEAD_LEN: usize = 15;
@@ -26,7 +27,7 @@ pub(super) struct SortedKey<'a> {
 
 /// All pairs sorted by key, equal keys in the order given.
 pub(super) fn sort<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<Vec<SortedKey<'a>>, TrieError> {
-    let mut keys = Vec::with_capacity(pairs.size_hint().0);
+    let mut keys = with_capacity(pairs.size_hint().0);
     let mut ticker = Ticker::default();
     for (key, value) in pairs {
         ticker.tick();
@@ -34,7 +35,7 @@ pub(super) fn sort<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<V
             return Err(TrieError::Value(value));
         }
         let index = u32::try_from(keys.len()).map_err(|_| TrieError::TooLarge)?;
-        keys.push(SortedKey { head: head(key), key, value, index });
+        push(&mut keys, SortedKey { head: head(key), key, value, index });
     }
     interrupt::sort_unstable_by(&mut keys, |a, b| a.head().cmp(&b.head()));
     for alike in keys.chunk_by_mut(|a, b| a.head == b.head).filter(|alike| alike.len() > 1) {

@@ -5,6 +5,7 @@
 //! 4.5. O(n).
 
 use super::boundaries::Structure;
+use crate::work::memory::{push, reserve};
 
 /// A fence that is open: its character, how many of them it has, and where its line starts.
 type Fence = (u8, usize, usize);
@@ -25,17 +26,18 @@ pub(super) fn read(text: &[u8]) -> Structure {
 
         match (fence, first) {
             (Some((mark, least, from)), _) if first == Some(mark) && len >= least && rest.is_empty() => {
-                found.wholes.push(from..end);
+                push(&mut found.wholes, from..end);
                 fence = None;
             }
             (None, Some(mark @ (b'`' | b'~'))) if len >= 3 && (mark == b'~' || !rest.contains(&b'`')) => {
                 (fence, paragraph) = (Some((mark, len, start)), None);
             }
             (None, Some(b'#')) if len <= 6 && ends_mark => {
-                found.boundaries.push(start);
+                push(&mut found.boundaries, start);
                 paragraph = None;
             }
             (None, Some(b'=' | b'-')) if rest.is_empty() && paragraph.is_some() => {
+                reserve(&mut found.boundaries, 1);
                 found.boundaries.extend(paragraph.take());
             }
             (None, None) if bare.is_empty() => (paragraph, in_container) = (None, false),
@@ -47,7 +49,9 @@ pub(super) fn read(text: &[u8]) -> Structure {
         start = end;
     }
     // A fence that nothing closes goes on to the end.
-    found.wholes.extend(fence.map(|(_, _, from)| from..start));
+    if let Some((_, _, from)) = fence {
+        push(&mut found.wholes, from..start);
+    }
     found
 }
 

@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use super::boundaries::Structure;
+use crate::work::memory::{extend, push, reserve};
 
 pub(super) fn read(text: &[u8]) -> Structure {
     let mut found = Structure::default();
@@ -32,8 +33,10 @@ pub(super) fn read(text: &[u8]) -> Structure {
                     b"else" | b"elif" | b"except" | b"finally" => false,
                     _ => is_indented,
                 };
-                found.boundaries.extend((indent == 0 && starts_block).then_some(from));
-                found.wholes.push(if is_decorated { from } else { start }..end);
+                if indent == 0 && starts_block {
+                    push(&mut found.boundaries, from);
+                }
+                push(&mut found.wholes, if is_decorated { from } else { start }..end);
                 (head, is_indented) = (None, indent > 0);
             }
         }
@@ -56,9 +59,14 @@ fn statement_end(text: &[u8], start: usize, wholes: &mut Vec<Range<usize>>) -> u
             _ => from + 1,
         };
         match text[from] {
-            b'(' | b'[' | b'{' => open.push(line),
-            b')' | b']' | b'}' => ended.extend(open.pop()),
+            b'(' | b'[' | b'{' => push(&mut open, line),
+            b')' | b']' | b'}' => {
+                if let Some(start) = open.pop() {
+                    push(&mut ended, start);
+                }
+            }
             b'\n' => {
+                reserve(wholes, ended.len());
                 wholes.extend(ended.drain(..).filter(|&start| start < line).map(|start| start..at));
                 line = at;
                 if open.is_empty() {
@@ -67,13 +75,13 @@ fn statement_end(text: &[u8], start: usize, wholes: &mut Vec<Range<usize>>) -> u
             }
             _ => {
                 if let Some(newline) = memchr::memrchr(b'\n', &text[from..at]) {
-                    ended.push(line);
+                    push(&mut ended, line);
                     line = from + newline + 1;
                 }
             }
         }
     }
-    wholes.extend(ended.into_iter().map(|start| start..at));
+    extend(wholes, ended.into_iter().map(|start| start..at));
     at
 }
 

@@ -12,7 +12,7 @@
 use std::borrow::{Borrow, Cow};
 use std::ops::Range;
 
-use super::{Measure, Segmentable};
+use super::{Measure, Segmentable, joined};
 use crate::encode::scratch::Scratch;
 use crate::encode::sink::{Count, Spans};
 use crate::encoder::Encoder;
@@ -57,6 +57,7 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
         side: Truncation,
         options: EncodeOptions,
     ) -> Result<Range<usize>, EncodeError> {
+        text.check()?;
         let len = text.bytes.len();
         for read in Ends::lens(len, max_tokens) {
             let ends = Ends { head: text.slice(0, read), tail: text.slice(len - read, len), is_whole: read == len };
@@ -90,7 +91,7 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
             Err(EncodeError::Budget { .. } | EncodeError::Character { .. }) => 0..bytes.len(),
             Err(error) => return Err(error),
         };
-        let kept = [&bytes[..removed.start], &bytes[removed.end..]].concat();
+        let kept = joined(&bytes[..removed.start], &bytes[removed.end..]);
         self.encode_into(&kept, options, ids)
     }
 

@@ -18,8 +18,8 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use super::characters::{REPLACEMENT, Utf8Decoder};
-use super::spaces::Spaces;
 use super::stop::{Search, StopStrings};
+use crate::decode::spaces::Spaces;
 use crate::decode::{DecodeOptions, is_removed_eos, opening};
 use crate::error::DecodeError;
 use crate::token::TokenId;
@@ -159,15 +159,11 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
     }
 
     fn flush(mut self, out: &mut Vec<u8>) -> Option<usize> {
-        let mut rest = Vec::new();
+        let (mut bytes, mut rest) = (Vec::new(), Vec::new());
         if let Some(spaces) = &mut self.spaces {
-            let mut bytes = Vec::new();
             spaces.flush(&mut bytes);
-            match self.options.is_text {
-                true => self.utf8.push(&bytes, &mut rest),
-                false => rest = bytes,
-            }
         }
+        append_characters(&mut self.utf8, self.options.is_text, &bytes, &mut rest);
         self.utf8.flush(&mut rest);
         self.search.push(&self.options.stop, &rest, out);
         self.search.flush(out);
@@ -250,20 +246,24 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         }
 
         if self.options.stop.is_empty() {
-            return match self.options.is_text {
-                true => self.utf8.push(bytes, out),
-                false => append(out, bytes),
-            };
+            return append_characters(&mut self.utf8, self.options.is_text, bytes, out);
         }
         let mut characters = Vec::new();
-        if self.options.is_text {
-            self.utf8.push(bytes, &mut characters);
-            bytes = &characters;
-        }
-        self.search.push(&self.options.stop, bytes, out);
+        append_characters(&mut self.utf8, self.options.is_text, bytes, &mut characters);
+        self.search.push(&self.options.stop, &characters, out);
         let held = self.utf8.held();
         if !held.is_empty() {
             self.search.expect(&self.options.stop, [held, REPLACEMENT], out);
         }
+    }
+}
+
+/// Appends complete characters, or if the output is not text, the bytes.
+#[inline]
+fn append_characters(utf8: &mut Utf8Decoder, is_text: bool, bytes: &[u8], out: &mut Vec<u8>) {
+    if is_text {
+        utf8.push(bytes, out);
+    } else {
+        append(out, bytes);
     }
 }

@@ -1,14 +1,14 @@
 //! Text to ids, part by part: ids are output as soon as nothing that follows can change them.
 //!
 //! 1. Bytes wait until it is settled which of them are special tokens ([`Specials::settled`]).
-//! 2. The text between special tokens waits until its tokens are settled. Each algorithm knows the places after which
-//!    it starts afresh ([`Model::settled`]): the end of a piece, a place that no merge crosses, the end of a word.
+//! 2. The text between special tokens waits until its tokens are settled. Each algorithm knows the positions after which
+//!    it starts afresh ([`Model::settled`]): the end of a piece or word, or a position that no merge crosses.
 //! 3. At the end, the waiting text is encoded as the end of a text.
 //!
 //! Both stages look at their text again only once it has doubled, so an unsettled stretch costs at most twice its
 //! length in total, however small the parts are.
 //!
-//! Time: encoding the whole text, and finding settled places from the end of what is known. Space: the longest unsettled
+//! Time: encoding the whole text, and finding settled positions from the end of what is known. Space: the longest unsettled
 //! stretch, and a constant.
 //!
 //! Deviations: none. A text may be longer than llama.cpp's 2 GiB; an unsettled stretch may not.
@@ -96,8 +96,8 @@ pub struct StreamEncoder<T> {
 }
 
 impl<T: Borrow<Tokenizer> + Clone> Encoder<T> {
-    /// A stream at the start of a text. It holds only its own progress, so thousands may be open: what it writes to
-    /// besides are the caches that the tokenizer keeps.
+    /// A stream at the start of a text. It holds only its own progress, so thousands may be open. They use the caches
+    /// that the tokenizer keeps.
     ///
     /// # Errors
     /// As [`StreamEncoder::new`].

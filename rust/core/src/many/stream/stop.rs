@@ -12,8 +12,9 @@
 
 use std::collections::VecDeque;
 
+use crate::error::OutOfMemory;
 use crate::lookup::trie::backward::{Backward, ROOT};
-use crate::work::memory::push;
+use crate::work::memory::{self, push, push_back};
 
 /// Why stop strings cannot be searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub enum StopStringsError {
     },
     /// Together they have more bytes than the automaton can number.
     TooLarge,
+    /// There is not enough memory for the automaton.
+    OutOfMemory,
 }
 
 impl std::fmt::Display for StopStringsError {
@@ -33,6 +36,7 @@ impl std::fmt::Display for StopStringsError {
         match self {
             Self::Empty { index } => write!(f, "stop string {index} is empty"),
             Self::TooLarge => write!(f, "the stop strings are too long"),
+            Self::OutOfMemory => OutOfMemory.fmt(f),
         }
     }
 }
@@ -49,14 +53,16 @@ impl StopStrings {
     /// # Errors
     /// - [`StopStringsError::Empty`]: a string is empty.
     /// - [`StopStringsError::TooLarge`]: they have more than about 100 MB.
+    /// - [`StopStringsError::OutOfMemory`].
     pub fn new<S: AsRef<[u8]>>(strings: impl IntoIterator<Item = S>) -> Result<Self, StopStringsError> {
         let strings: Vec<S> = strings.into_iter().collect();
         if let Some(index) = strings.iter().position(|string| string.as_ref().is_empty()) {
             return Err(StopStringsError::Empty { index });
         }
-        // Of equal strings, the first one counts here, and the last one in a trie.
+        // Of equal strings, the first one wins here, and the last one in a trie.
         let keys = strings.iter().enumerate().rev().map(|(index, string)| (string.as_ref(), index as u32));
-        Backward::of_reversed(keys).map(Self).map_err(|_| StopStringsError::TooLarge)
+        let automaton = memory::catch(|| Backward::of_reversed(keys)).map_err(|_| StopStringsError::OutOfMemory)?;
+        automaton.map(Self).map_err(|_| StopStringsError::TooLarge)
     }
 
     /// Whether there are none.
@@ -95,7 +101,7 @@ impl Search {
                 push(out, byte);
                 continue;
             }
-            self.held.push_back(byte);
+            push_back(&mut self.held, byte);
             if let Some((len, stop)) = strings.keys(self.state).next() {
                 let start = self.held.len() - len;
                 if self.found.is_none_or(|(found, _)| start < found) {

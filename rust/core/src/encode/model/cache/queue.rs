@@ -16,6 +16,7 @@ use crate::encode::model::segmenter::Segmenter;
 use crate::encode::sink::Sink;
 use crate::token::TokenId;
 use crate::work::interrupt;
+use crate::work::memory::push;
 
 /// The most words at a time.
 pub(crate) const MAX_WORDS: usize = 512;
@@ -180,9 +181,9 @@ impl Found {
             return num_ids + slot.num_ids as usize;
         }
         if slot.is_none() {
-            self.new.push(self.gaps.len() as u32);
+            push(&mut self.new, self.gaps.len() as u32);
         }
-        self.gaps.push(Gap { number: at as u32, num_before: num_ids as u32, place: u32::MAX });
+        push(&mut self.gaps, Gap { number: at as u32, num_before: num_ids as u32, place: u32::MAX });
         num_ids
     }
 }

@@ -111,6 +111,7 @@ impl Candidates {
         self.search(text, WINDOW, bounds, nodes, None);
 
         path.clear();
+        reserve(path, text.len());
         let mut end = text.len();
         while end > 0 {
             let BestPath { token, len, .. } = nodes[end];
