@@ -56,6 +56,7 @@ pub(crate) struct Spaces {
 
 impl Spaces {
     /// Takes more bytes and appends those that stay, except bytes of the prompt.
+    #[inline(never)]
     pub(crate) fn push(&mut self, mut bytes: &[u8], is_prompt: bool, out: &mut Vec<u8>) {
         let mut ticker = Ticker::default();
         while !bytes.is_empty() {

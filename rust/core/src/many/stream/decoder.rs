@@ -159,11 +159,16 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
     }
 
     fn flush(mut self, out: &mut Vec<u8>) -> Option<usize> {
-        let (mut bytes, mut rest) = (Vec::new(), Vec::new());
+        let mut rest = Vec::new();
         if let Some(spaces) = &mut self.spaces {
+            let mut bytes = Vec::new();
             spaces.flush(&mut bytes);
+            if self.options.is_text {
+                self.utf8.push(&bytes, &mut rest);
+            } else {
+                rest = bytes;
+            }
         }
-        append_characters(&mut self.utf8, self.options.is_text, &bytes, &mut rest);
         self.utf8.flush(&mut rest);
         self.search.push(&self.options.stop, &rest, out);
         self.search.flush(out);
@@ -246,24 +251,22 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         }
 
         if self.options.stop.is_empty() {
-            return append_characters(&mut self.utf8, self.options.is_text, bytes, out);
+            if self.options.is_text {
+                self.utf8.push(bytes, out);
+            } else {
+                append(out, bytes);
+            }
+            return;
         }
         let mut characters = Vec::new();
-        append_characters(&mut self.utf8, self.options.is_text, bytes, &mut characters);
-        self.search.push(&self.options.stop, &characters, out);
+        if self.options.is_text {
+            self.utf8.push(bytes, &mut characters);
+            bytes = &characters;
+        }
+        self.search.push(&self.options.stop, bytes, out);
         let held = self.utf8.held();
         if !held.is_empty() {
             self.search.expect(&self.options.stop, [held, REPLACEMENT], out);
         }
-    }
-}
-
-/// Appends complete characters, or if the output is not text, the bytes.
-#[inline]
-fn append_characters(utf8: &mut Utf8Decoder, is_text: bool, bytes: &[u8], out: &mut Vec<u8>) {
-    if is_text {
-        utf8.push(bytes, out);
-    } else {
-        append(out, bytes);
     }
 }
