@@ -75,7 +75,6 @@ impl FlatBatch {
         Ok(Self::new(batch, nulls))
     }
 
-    #[allow(clippy::type_complexity)]
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>))> {
@@ -108,7 +107,7 @@ impl FlatBatch {
 
     #[doc = doc!(FlatBatch.offsets)]
     fn offsets(&self) -> Buffer {
-        Buffer::row(Memory::Int64(Arc::clone(&self.offsets)), 0, self.offsets.len())
+        Buffer::whole(Memory::Int64(Arc::clone(&self.offsets)))
     }
 
     #[doc = doc!(FlatBatch.select)]
@@ -175,7 +174,6 @@ impl FlatBatch {
     }
 
     #[doc = doc!(FlatBatch.arrow_array)]
-    #[allow(clippy::type_complexity)]
     fn arrow_array<'py>(
         &self,
         py: Python<'py>,
@@ -233,7 +231,6 @@ impl<'py> Source<'py> {
 
 #[doc = doc!(encode_batch)]
 #[pyfunction]
-#[allow(clippy::too_many_arguments)]
 pub fn encode_batch(
     py: Python<'_>,
     tokenizer: &Tokenizer,
@@ -281,7 +278,6 @@ pub fn count_batch(
 
 #[doc = doc!(decode_batch)]
 #[pyfunction]
-#[allow(clippy::too_many_arguments)]
 pub fn decode_batch<'py>(
     py: Python<'py>,
     tokenizer: &Tokenizer,

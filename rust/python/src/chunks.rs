@@ -14,7 +14,6 @@ use crate::tokenizer::Tokenizer;
 
 #[doc = doc!(split)]
 #[pyfunction]
-#[allow(clippy::too_many_arguments)]
 pub fn split(
     py: Python<'_>,
     tokenizer: &Tokenizer,

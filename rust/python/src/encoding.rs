@@ -99,7 +99,7 @@ impl Encoding {
     #[doc = doc!(Encoding.ids)]
     #[getter]
     fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Buffer::row(Memory::Int32(Arc::clone(&self.ids)), 0, self.ids.len()).into_numpy(py)
+        Buffer::whole(Memory::Int32(Arc::clone(&self.ids))).into_numpy(py)
     }
 
     #[doc = doc!(Encoding.offsets)]

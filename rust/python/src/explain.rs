@@ -24,7 +24,6 @@ pub struct RawTrace {
 
 #[doc = doc!(explain)]
 #[pyfunction]
-#[allow(clippy::too_many_arguments)]
 pub fn explain(
     py: Python<'_>,
     tokenizer: &Tokenizer,

@@ -4,6 +4,8 @@
 //! Methods of the tokenizer are what users call. What only the Python layer calls is a function of the module that
 //! takes the tokenizer as its first argument.
 
+#![allow(clippy::too_many_arguments, clippy::type_complexity, reason = "Python's signatures decide")]
+
 // `doc!(Tokenizer.encode)`: the docstring that the stub `_ggtok.pyi` has for an item. See `build.rs`.
 include!(concat!(env!("OUT_DIR"), "/doc.rs"));
 

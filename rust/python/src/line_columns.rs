@@ -149,10 +149,7 @@ impl Column {
     }
 
     fn into_buffers(self) -> Buffers {
-        let bytes = |data: Vec<u8>| {
-            let len = data.len();
-            Buffer::row(Memory::Uint8(Arc::new(data)), 0, len)
-        };
+        let bytes = |data| Buffer::whole(Memory::Uint8(Arc::new(data)));
         let validity = (!self.validity.is_empty()).then(|| bytes(self.validity));
         (numbers(self.offsets), validity, bytes(self.data))
     }
@@ -160,6 +157,5 @@ impl Column {
 
 /// Numbers that Python reads without a copy.
 fn numbers(numbers: Vec<i64>) -> Buffer {
-    let len = numbers.len();
-    Buffer::row(Memory::Int64(Arc::new(numbers)), 0, len)
+    Buffer::whole(Memory::Int64(Arc::new(numbers)))
 }

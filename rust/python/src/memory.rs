@@ -3,6 +3,7 @@
 //! The memory has a reference count, so a view keeps it alive and nothing is copied. It is never written to again, so
 //! threads and other libraries may read it at the same time.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use ggtok_core::TokenId;
@@ -26,46 +27,30 @@ pub(crate) enum Memory {
     Uint8(Arc<Vec<u8>>),
 }
 
-impl Memory {
+/// What a memory holds.
+struct Items {
     /// The first byte.
-    pub(crate) fn pointer(&self) -> *const u8 {
-        match self {
-            Self::Int32(items) => items.as_ptr().cast(),
-            Self::Int64(items) => items.as_ptr().cast(),
-            Self::Bool(items) => items.as_ptr().cast(),
-            Self::Uint8(items) => items.as_ptr(),
-        }
-    }
-
+    pointer: *const u8,
+    len: usize,
     /// Bytes of an item.
-    pub(crate) fn item_size(&self) -> usize {
-        match self {
-            Self::Int32(_) => 4,
-            Self::Int64(_) => 8,
-            Self::Bool(_) | Self::Uint8(_) => 1,
-        }
-    }
-
+    size: usize,
     /// The type's name in numpy.
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Int32(_) => "int32",
-            Self::Int64(_) => "int64",
-            Self::Bool(_) => "bool",
-            Self::Uint8(_) => "uint8",
-        }
-    }
+    name: &'static str,
+    /// The type in the notation of Python's `struct` module.
+    format: &'static CStr,
+}
 
-    /// The type in the notation of Python's `struct` module. A C `long` if it has 64 bits, because numpy calls that
-    /// int64.
-    fn format(&self) -> &'static std::ffi::CStr {
-        match self {
-            Self::Int32(_) => c"i",
-            Self::Int64(_) if size_of::<std::ffi::c_long>() == 8 => c"l",
-            Self::Int64(_) => c"q",
-            Self::Bool(_) => c"?",
-            Self::Uint8(_) => c"B",
-        }
+impl Memory {
+    fn items(&self) -> Items {
+        // A C `long` if it has 64 bits, because numpy calls that int64.
+        let int64 = if size_of::<std::ffi::c_long>() == 8 { c"l" } else { c"q" };
+        let (pointer, len, size, name, format) = match self {
+            Self::Int32(items) => (items.as_ptr().cast(), items.len(), 4, "int32", c"i"),
+            Self::Int64(items) => (items.as_ptr().cast(), items.len(), 8, "int64", int64),
+            Self::Bool(items) => (items.as_ptr().cast(), items.len(), 1, "bool", c"?"),
+            Self::Uint8(items) => (items.as_ptr(), items.len(), 1, "uint8", c"B"),
+        };
+        Items { pointer, len, size, name, format }
     }
 }
 
@@ -82,15 +67,21 @@ pub struct Buffer {
 }
 
 impl Buffer {
+    /// All of a memory as one row.
+    pub(crate) fn whole(memory: Memory) -> Self {
+        let len = memory.items().len;
+        Self::row(memory, 0, len)
+    }
+
     /// `len` items of a memory from `start` on.
     pub(crate) fn row(memory: Memory, start: usize, len: usize) -> Self {
-        let strides = Box::new([memory.item_size() as isize]);
+        let strides = Box::new([memory.items().size as isize]);
         Self { memory, start, shape: Box::new([len as isize]), strides }
     }
 
     /// All of a memory as `rows` rows of `len` items.
     pub(crate) fn table(memory: Memory, rows: usize, len: usize) -> Self {
-        let item = memory.item_size() as isize;
+        let item = memory.items().size as isize;
         let strides = Box::new([item * len as isize, item]);
         Self { memory, start: 0, shape: Box::new([rows as isize, len as isize]), strides }
     }
@@ -99,15 +90,6 @@ impl Buffer {
     pub(crate) fn into_numpy(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         import_numpy(py)?.call_method1(intern!(py, "asarray"), (self,))
     }
-
-    fn num_items(&self) -> usize {
-        self.shape.iter().product::<isize>() as usize
-    }
-
-    /// The first byte of the first item.
-    fn pointer(&self) -> *const u8 {
-        self.memory.pointer().wrapping_add(self.start * self.memory.item_size())
-    }
 }
 
 #[pymethods]
@@ -115,7 +97,7 @@ impl Buffer {
     #[doc = doc!(Buffer.dtype)]
     #[getter]
     fn dtype(&self) -> &'static str {
-        self.memory.name()
+        self.memory.items().name
     }
 
     #[doc = doc!(Buffer.shape)]
@@ -143,7 +125,7 @@ impl Buffer {
 
     fn __repr__(&self) -> String {
         let shape: Vec<String> = self.shape.iter().map(isize::to_string).collect();
-        format!("<ggtok.Buffer of {} {}>", shape.join(" x "), self.memory.name())
+        format!("<ggtok.Buffer of {} {}>", shape.join(" x "), self.dtype())
     }
 
     // SAFETY: Python calls this with a view to be filled in.
@@ -154,22 +136,23 @@ impl Buffer {
         if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
             return Err(PyBufferError::new_err("the memory cannot be written to"));
         }
-        let this = slf.get();
-        let asks_for = |flag: i32| flags & flag == flag;
+        let Self { memory, start, shape, strides } = slf.get();
+        let Items { pointer, size, format, .. } = memory.items();
+        // A caller gets only what it asks for.
+        let sizes = |flag: i32, sizes: &[isize]| {
+            if flags & flag == flag { sizes.as_ptr().cast_mut() } else { std::ptr::null_mut() }
+        };
+        let has_format = flags & ffi::PyBUF_FORMAT == ffi::PyBUF_FORMAT;
         let filled = ffi::Py_buffer {
-            buf: this.pointer().cast_mut().cast(),
+            buf: pointer.wrapping_add(start * size).cast_mut().cast(),
             obj: slf.as_ptr(),
-            len: (this.num_items() * this.memory.item_size()) as isize,
-            itemsize: this.memory.item_size() as isize,
+            len: shape.iter().product::<isize>() * size as isize,
+            itemsize: size as isize,
             readonly: 1,
-            ndim: this.shape.len() as i32,
-            format: if asks_for(ffi::PyBUF_FORMAT) {
-                this.memory.format().as_ptr().cast_mut()
-            } else {
-                std::ptr::null_mut()
-            },
-            shape: if asks_for(ffi::PyBUF_ND) { this.shape.as_ptr().cast_mut() } else { std::ptr::null_mut() },
-            strides: if asks_for(ffi::PyBUF_STRIDES) { this.strides.as_ptr().cast_mut() } else { std::ptr::null_mut() },
+            ndim: shape.len() as i32,
+            format: if has_format { format.as_ptr().cast_mut() } else { std::ptr::null_mut() },
+            shape: sizes(ffi::PyBUF_ND, shape),
+            strides: sizes(ffi::PyBUF_STRIDES, strides),
             suboffsets: std::ptr::null_mut(),
             internal: std::ptr::null_mut(),
         };

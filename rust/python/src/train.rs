@@ -299,7 +299,6 @@ impl Trainer {
     }
 
     #[doc = doc!(Trainer.finish)]
-    #[allow(clippy::type_complexity)]
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Vec<i32>, Vec<f32>, Bound<'py, PyList>)> {
         let trained = self.run(py, |progress| {
             let mut words = std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner)).into_iter();
