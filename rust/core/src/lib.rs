@@ -123,7 +123,7 @@ pub mod internals {
     pub use crate::encode::model::Fragment;
     pub use crate::encode::normalizer::charsmap::{Charsmap, Unit};
     pub use crate::encode::normalizer::rewritten::Rewritten;
-    pub use crate::encode::normalizer::wordpiece::{Class, WordPieceNormalizer, is_chinese};
+    pub use crate::encode::normalizer::wordpiece::{Class, WordPieceNormalizer};
     pub use crate::encode::pretokenizer::{Learned, Splitter};
     pub use crate::error::nearest::nearest;
     pub use crate::lookup::hash::Seed;
@@ -151,7 +151,7 @@ pub mod tables {
 
     /// All values of `tokenizer.ggml.model` with their algorithms.
     pub fn models() -> impl Iterator<Item = (&'static str, Kind)> {
-        defaults::MODELS.iter().map(|row| (row.name, row.kind))
+        defaults::MODELS.iter().map(|row| (row.name, row.algorithm.kind()))
     }
 
     /// The texts that identify special tokens, per slot: `eot` … `fim_sep`, `eog` and `user_defined`.

@@ -33,6 +33,7 @@ use crate::lookup::key::Key;
 use crate::token::TokenId;
 use crate::vocabulary::families::PreTokenizer;
 use crate::work::heap::HeapBytes;
+use defaults::Algorithm;
 use spelling::byte_text;
 
 /// The algorithm of a vocabulary. llama.cpp calls WordPiece WPM, and Unigram UGM.
@@ -103,7 +104,7 @@ pub struct Settings {
 /// Token texts, scores, attributes, special tokens and settings.
 #[derive(Debug)]
 pub struct Vocabulary {
-    kind: Kind,
+    algorithm: Algorithm,
     model: &'static str,
     pre: Option<&'static PreTokenizer>,
     size: usize,
@@ -150,7 +151,11 @@ impl Vocabulary {
 
     /// The algorithm.
     pub fn kind(&self) -> Kind {
-        self.kind
+        self.algorithm.kind()
+    }
+
+    pub(crate) fn algorithm(&self) -> Algorithm {
+        self.algorithm
     }
 
     /// The algorithm by its name in the file (`tokenizer.ggml.model`).
@@ -248,9 +253,9 @@ impl Vocabulary {
     ///
     /// They depend on the version of this crate, so they are for comparing inside one process.
     pub fn canonical_bytes(&self) -> Vec<u8> {
-        let Self { kind, model, pre, size, special, settings, eog, .. } = self;
+        let Self { algorithm, model, pre, size, special, settings, eog, .. } = self;
         let pre = pre.map(|pre| pre.name);
-        let mut bytes = format!("{:?}", (kind, model, pre, size, special, settings, eog)).into_bytes();
+        let mut bytes = format!("{:?}", (algorithm, model, pre, size, special, settings, eog)).into_bytes();
         let mut add = |data: &[u8]| {
             bytes.extend_from_slice(&(data.len() as u64).to_le_bytes());
             bytes.extend_from_slice(data);

@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use ggtok_core::internals::spelling::ESCAPED_SPACE;
-use ggtok_core::internals::{Fragment, Rewritten, is_chinese};
+use ggtok_core::internals::{Class, Fragment, Rewritten};
 use ggtok_core::unicode::{Flags, base_letter, flags, lowercase, utf8};
 use ggtok_core::vocab::Vocabulary;
 use ggtok_core::{NULL_TOKEN, TokenId};
@@ -54,20 +54,16 @@ fn normalize(vocabulary: &Vocabulary, text: &[u8], limit: &mut Limit) -> Result<
         limit.step(0)?;
         let (code_point, len) = utf8::decode_lossy(text, start);
         let nfd = if settings.strip_accents { base_letter(code_point) } else { code_point };
-        let flags = flags(nfd);
-        let is_invalid = nfd == 0 || nfd == utf8::REPLACEMENT;
-        let role = if flags.is_whitespace() {
-            "space"
-        } else if is_invalid || flags.is_control() || settings.strip_accents && flags.is_accent_mark() {
-            "dropped"
-        } else if flags.is_punctuation() || nfd < 0x7F && flags.is_symbol() || is_chinese(nfd) {
-            "word_alone"
-        } else {
-            "word"
+        let role = match Class::of(nfd, settings.strip_accents) {
+            Class::Plain => "word",
+            Class::Dropped => "dropped",
+            Class::Space => "space",
+            Class::Single | Class::Token => "word_alone",
         };
         let lowercase = if settings.lowercase { lowercase(nfd) } else { nfd };
         let end = start + len;
-        code_points.push(NormalizedCodePoint { start, end, code_point, nfd, lowercase, classes: classes(flags), role });
+        let classes = classes(flags(nfd));
+        code_points.push(NormalizedCodePoint { start, end, code_point, nfd, lowercase, classes, role });
         start = end;
     }
     Ok(code_points)

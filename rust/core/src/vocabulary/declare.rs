@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 
+use super::defaults::Algorithm;
 use super::repairs::{Repair, declared};
 use super::{Attributes, Definition, Kind, Texts, Vocabulary, defaults};
 use crate::error::{CharsmapDamage, VocabularyError};
@@ -28,17 +29,18 @@ impl Vocabulary {
     pub(crate) fn declare(definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let row = defaults::model(definition.model)?;
         let mut repairs = Vec::new();
-        let pre = match row.kind {
+        let kind = row.algorithm.kind();
+        let pre = match kind {
             Kind::Bpe => Some(PreTokenizer::select(row.name, definition.pre, &mut repairs)?),
             _ => None,
         };
         let (special, mut settings) = defaults::defaults(row, pre);
         settings.add_space_prefix = definition.add_space_prefix.unwrap_or(settings.add_space_prefix);
         settings.remove_extra_whitespaces = definition.remove_extra_whitespaces.unwrap_or_default();
-        if row.kind == Kind::Bpe && definition.merges.is_none() && pre.is_none_or(|pre| pre.needs_merges()) {
+        if kind == Kind::Bpe && definition.merges.is_none() && pre.is_none_or(|pre| pre.needs_merges()) {
             return Err(VocabularyError::MissingMerges);
         }
-        let size = match (row.kind, definition.tokens) {
+        let size = match (kind, definition.tokens) {
             (Kind::None, _) => definition.vocab_size.unwrap_or_default() as usize,
             (_, Some(tokens)) => tokens.len(),
             (_, None) => return Err(VocabularyError::MissingTokens),
@@ -46,11 +48,11 @@ impl Vocabulary {
         if size > i32::MAX as usize {
             return Err(VocabularyError::TooManyTokens { count: size });
         }
-        if row.kind == Kind::Unigram && definition.charsmap.is_some_and(<[u8]>::is_empty) {
+        if kind == Kind::Unigram && definition.charsmap.is_some_and(<[u8]>::is_empty) {
             return Err(VocabularyError::Charsmap { offset: 0, damage: CharsmapDamage::Empty });
         }
         let mut vocabulary = Self {
-            kind: row.kind,
+            algorithm: row.algorithm,
             model: row.name,
             pre,
             size,
@@ -65,14 +67,14 @@ impl Vocabulary {
             settings,
             eog: Vec::new(),
             special_order: Vec::new(),
-            charsmap: definition.charsmap.filter(|_| row.kind == Kind::Unigram).unwrap_or_default().to_vec(),
+            charsmap: definition.charsmap.filter(|_| kind == Kind::Unigram).unwrap_or_default().to_vec(),
             max_token_len: 0,
             repairs,
         };
-        if row.kind != Kind::None {
+        if kind != Kind::None {
             vocabulary.read_scores_and_types(definition)?;
             vocabulary.read_texts(definition)?;
-            if row.name == "hybriddna" {
+            if row.algorithm == Algorithm::HybridDna {
                 vocabulary.erase_dna_markers()?;
             }
         }

@@ -98,7 +98,7 @@ impl Vocabulary {
     /// # Errors
     /// [`VocabularyError::MissingToken`] if a model's rule needs a token that does not exist.
     pub(crate) fn repair(&mut self, definition: &Definition<'_>) -> Result<(), VocabularyError> {
-        if self.kind == Kind::None {
+        if self.kind() == Kind::None {
             return Ok(());
         }
         self.read_special_ids(&definition.special);
@@ -289,7 +289,7 @@ pub(super) fn declared(token_type: i32) -> Attributes {
 /// [`VocabularyError::MissingNewline`] for RWKV without one; llama.cpp aborts.
 pub(crate) fn newline(vocabulary: &Vocabulary, encoded: Option<TokenId>) -> Result<Option<TokenId>, VocabularyError> {
     let pad = vocabulary.special.pad;
-    let id = match vocabulary.kind {
+    let id = match vocabulary.kind() {
         Kind::None => None,
         Kind::Spm => vocabulary.byte_token(b'\n').or(pad),
         Kind::WordPiece => pad,

@@ -1,4 +1,4 @@
-//! Generates Generates sentencepiece's named rules from Unicode's data.
+//! Generates sentencepiece's named rules from Unicode's data.
 //!
 //! NFKC composes characters, so a rule per character is not enough: each sequence that composes needs one, in every
 //! spelling. For a character that decomposes into several, each of these may be replaced by any character that

@@ -18,7 +18,8 @@ use super::wordpiece::{WordPiece, WordPieceScratch};
 use super::{Fragment, Model, ModelScratch};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
-use crate::vocabulary::{Definition, Kind, Vocabulary};
+use crate::vocabulary::defaults::Algorithm;
+use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::heap::HeapBytes;
 use crate::work::memory;
 
@@ -150,19 +151,17 @@ impl AnyModel {
     /// # Errors
     /// As [`Model::new`].
     pub(crate) fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
-        Ok(match vocabulary.kind() {
-            Kind::None => Self::None,
-            Kind::Spm => Self::Spm(build(vocabulary, definition)?),
-            Kind::Bpe => match vocabulary.model() {
-                "hybriddna" => Self::HybridDna(build(vocabulary, definition)?),
-                "whitespace" => Self::Whitespace(build(vocabulary, definition)?),
-                _ => Self::Bpe(build(vocabulary, definition)?),
-            },
-            Kind::WordPiece => Self::WordPiece(build(vocabulary, definition)?),
-            Kind::Unigram => Self::Unigram(build(vocabulary, definition)?),
-            Kind::Rwkv => Self::Rwkv(build(vocabulary, definition)?),
-            Kind::Plamo2 => Self::Plamo2(build(vocabulary, definition)?),
-            Kind::Test => Self::Hashed(build(vocabulary, definition)?),
+        Ok(match vocabulary.algorithm() {
+            Algorithm::None => Self::None,
+            Algorithm::Spm => Self::Spm(build(vocabulary, definition)?),
+            Algorithm::HybridDna => Self::HybridDna(build(vocabulary, definition)?),
+            Algorithm::Whitespace => Self::Whitespace(build(vocabulary, definition)?),
+            Algorithm::Bpe => Self::Bpe(build(vocabulary, definition)?),
+            Algorithm::WordPiece => Self::WordPiece(build(vocabulary, definition)?),
+            Algorithm::Unigram => Self::Unigram(build(vocabulary, definition)?),
+            Algorithm::Rwkv => Self::Rwkv(build(vocabulary, definition)?),
+            Algorithm::Plamo2 => Self::Plamo2(build(vocabulary, definition)?),
+            Algorithm::Hashed => Self::Hashed(build(vocabulary, definition)?),
         })
     }
 

@@ -151,13 +151,7 @@ impl UnigramNormalizer {
     /// gets no space in front.
     pub(crate) fn normalize(&self, input: &[u8], in_word: bool, out: &mut Rewritten<'_>) {
         let prepend_space = self.prepend_space && !in_word;
-        let mut progress = NormalizerProgress { in_word, prepend_space, ..self.start() };
-        let (mut at, mut ticker) = (0, Ticker::default());
-        while at < input.len() {
-            let chunk = self.chunk(input, at);
-            at = chunk.origin.end;
-            self.push_chunk(&chunk, &mut progress, &mut ticker, out);
-        }
+        self.normalize_rest(input, &mut NormalizerProgress { in_word, prepend_space, ..self.start() }, out);
     }
 
     /// The state at the start of an input.
@@ -197,7 +191,6 @@ impl UnigramNormalizer {
                 chunk.bytes = &rest[..last - at];
             }
             at = chunk.origin.end;
-            progress.covered = chunk.origin.start;
             self.push_chunk(&chunk, progress, &mut ticker, out);
         }
         at
@@ -209,7 +202,6 @@ impl UnigramNormalizer {
         while at < input.len() {
             let chunk = self.chunk(input, at);
             at = chunk.origin.end;
-            progress.covered = chunk.origin.start;
             self.push_chunk(&chunk, progress, &mut ticker, out);
         }
     }
@@ -247,9 +239,10 @@ impl UnigramNormalizer {
             }
             *in_word = true;
             *covered = origin.end;
-            match chunk.is_replaced {
-                true => out.push(&rest[..word_len], origin),
-                false => out.push_kept(&rest[..word_len], origin.start),
+            if chunk.is_replaced {
+                out.push(&rest[..word_len], origin)
+            } else {
+                out.push_kept(&rest[..word_len], origin.start)
             }
             done += word_len;
         }

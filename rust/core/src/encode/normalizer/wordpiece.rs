@@ -31,6 +31,23 @@ pub enum Class {
     Token,
 }
 
+impl Class {
+    /// The class of a code point after [`base_letter`], if `strip_accents`. Never [`Class::Token`].
+    pub fn of(code_point: u32, strip_accents: bool) -> Self {
+        let flags = flags(code_point);
+        let is_invalid = code_point == 0 || code_point == utf8::REPLACEMENT;
+        if flags.is_whitespace() {
+            Self::Space
+        } else if is_invalid || flags.is_control() || strip_accents && flags.is_accent_mark() {
+            Self::Dropped
+        } else if flags.is_punctuation() || code_point < 0x7F && flags.is_symbol() || is_chinese(code_point) {
+            Self::Single
+        } else {
+            Self::Plain
+        }
+    }
+}
+
 /// A code point's class in the lowest three bits; above them the token for [`Class::Token`], otherwise the normalized
 /// code point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,26 +129,13 @@ impl WordPieceNormalizer {
     #[cold]
     fn compute(&self, code_point: u32) -> Character {
         let base = if self.strip_accents { base_letter(code_point) } else { code_point };
-        let flags = flags(base);
-        let class = if flags.is_whitespace() {
-            Class::Space
-        } else if base == 0
-            || base == utf8::REPLACEMENT
-            || flags.is_control()
-            || self.strip_accents && flags.is_accent_mark()
-        {
-            Class::Dropped
-        } else if flags.is_punctuation() || base < 0x7F && flags.is_symbol() || is_chinese(base) {
-            Class::Single
-        } else {
-            Class::Plain
-        };
+        let class = Class::of(base, self.strip_accents);
         Character::new(class, if self.lowercase { lowercase(base) } else { base })
     }
 }
 
 /// Whether a code point counts as Chinese. llama.cpp and Hugging Face's tokenizers have the gap before U+2B920 too.
-pub fn is_chinese(code_point: u32) -> bool {
+fn is_chinese(code_point: u32) -> bool {
     matches!(code_point,
         0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF
         | 0x20000..=0x2A6DF | 0x2A700..=0x2B81F | 0x2B920..=0x2CEAF | 0x2F800..=0x2FA1F)
