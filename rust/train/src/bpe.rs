@@ -28,7 +28,7 @@ use ggtok_core::vocab::{Definition, PRE_TOKENIZERS, StringIndex};
 use ggtok_core::{EncodeOptions, Tokenizer};
 
 use super::merges::{Cells, Merger, Rules};
-use super::split::{Split, Way};
+use super::split::{Split, WordKind};
 use super::symbols::{Symbol, Symbols};
 use super::words::{WordCounter, Words};
 use super::{NORMAL, Progress, Result, SpecialToken, TrainError, Trained, check, check_size, check_special};
@@ -138,7 +138,7 @@ impl BpeTrainer {
 
     fn counter_of<'a>(&self, pre: &str) -> Result<WordCounter<'a>> {
         let special = self.settings.special_tokens.iter().map(|token| token.text.as_bytes());
-        Ok(WordCounter::new(Split::new(Way::Pieces(splitter(pre)?), special)?, self.settings.threads))
+        Ok(WordCounter::new(Split::new(WordKind::Pieces(splitter(pre)?), special)?, self.settings.threads))
     }
 
     /// Trains on counted words, and on those of the second counter if there is one.

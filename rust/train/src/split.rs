@@ -37,12 +37,12 @@ pub(super) struct Spaces {
 
 /// Splits texts into words.
 pub(super) struct Split {
-    kind: Way,
+    kind: WordKind,
     special: SpecialTexts,
 }
 
 /// How each kind of vocabulary splits.
-pub(super) enum Way {
+pub(super) enum WordKind {
     Pieces(Splitter),
     Spaces(Spaces),
     WordPiece(WordPieceNormalizer),
@@ -58,30 +58,28 @@ pub(super) struct SplitScratch {
 
 impl Split {
     /// Words do not contain any of the texts in `special`.
-    pub(super) fn new<'t>(kind: Way, special: impl Iterator<Item = &'t [u8]>) -> Result<Self> {
+    pub(super) fn new<'t>(kind: WordKind, special: impl Iterator<Item = &'t [u8]>) -> Result<Self> {
         Ok(Self { kind, special: SpecialTexts::new(&special.collect::<Vec<_>>())? })
     }
 
     /// Whether each line of a file is a separate text.
     pub(super) fn is_by_line(&self) -> bool {
-        matches!(self.kind, Way::Spaces(_))
+        matches!(self.kind, WordKind::Spaces(_))
     }
 
     /// Calls `word` with each word of a text.
     pub(super) fn split(&self, text: &str, scratch: &mut SplitScratch, mut word: impl FnMut(&[u8])) {
         let SplitScratch { learned, text: buffer, escaped } = scratch;
         match &self.kind {
-            Way::Pieces(splitter) => self.special.each_part(text.as_bytes(), |part| {
+            WordKind::Pieces(splitter) => self.special.each_part(text.as_bytes(), |part| {
                 splitter.split(part, learned, |start, end| word(&part[start..end]));
             }),
-            Way::Spaces(spaces) => {
+            WordKind::Spaces(spaces) => {
                 spaces.escape(text, buffer, escaped);
-                self.special.each_part(escaped, |part| match spaces.split {
-                    true => spaces.split(part, &mut word),
-                    false => word(part),
-                });
+                self.special
+                    .each_part(escaped, |part| if spaces.split { spaces.split(part, &mut word) } else { word(part) });
             }
-            Way::WordPiece(normalizer) => self.special.each_part(text.as_bytes(), |part| {
+            WordKind::WordPiece(normalizer) => self.special.each_part(text.as_bytes(), |part| {
                 wordpiece_words(normalizer, part, buffer, &mut word);
             }),
         }
@@ -211,17 +209,17 @@ mod tests {
     use ggtok_core::internals::WordPieceNormalizer;
     use ggtok_core::vocab::Settings;
 
-    use super::{Spaces, SpecialTexts, Split, SplitScratch, Way};
+    use super::{Spaces, SpecialTexts, Split, SplitScratch, WordKind};
 
-    fn words(kind: Way, special: &[&str], text: &str) -> Vec<String> {
+    fn words(kind: WordKind, special: &[&str], text: &str) -> Vec<String> {
         let split = Split::new(kind, special.iter().map(|text| text.as_bytes())).unwrap();
         let mut words = Vec::new();
         split.split(text, &mut SplitScratch::default(), |word| words.push(String::from_utf8(word.to_vec()).unwrap()));
         words
     }
 
-    fn spaces(remove_extra: bool, keep_runs: bool) -> Way {
-        Way::Spaces(Spaces { normalize: None, add_prefix: true, remove_extra, split: true, keep_runs })
+    fn spaces(remove_extra: bool, keep_runs: bool) -> WordKind {
+        WordKind::Spaces(Spaces { normalize: None, add_prefix: true, remove_extra, split: true, keep_runs })
     }
 
     #[test]
@@ -236,7 +234,7 @@ mod tests {
     #[test]
     fn words_of_wordpiece_are_normalized() {
         let settings = Settings { lowercase: true, strip_accents: true, ..Settings::default() };
-        let kind = || Way::WordPiece(WordPieceNormalizer::new(&settings));
+        let kind = || WordKind::WordPiece(WordPieceNormalizer::new(&settings));
         assert_eq!(
             words(kind(), &["[SEP]"], "Ål, don't[SEP]中文 x▁y"),
             ["▁al", "▁,", "▁don", "▁'", "▁t", "▁中", "▁文", "▁x", "▁y"]

@@ -21,7 +21,7 @@ use ggtok_core::internals::spelling::{ESCAPED_SPACE, byte_text};
 
 use super::merges::{Cells, Merger, Rules};
 use super::scripts::{Script, is_digit, script};
-use super::split::{Normalize, Spaces, Split, Way};
+use super::split::{Normalize, Spaces, Split, WordKind};
 use super::symbols::{Symbol, Symbols};
 use super::words::{WordCounter, Words};
 use super::{BYTE, NORMAL, Progress, Result, SpecialToken, TrainError, Trained, check, check_size, check_special};
@@ -149,9 +149,10 @@ impl Rules for Pieces<'_> {
         let settings = self.settings;
         let is_run = settings.allow_whitespace_only_pieces && left.is_space && right.is_space;
         // If words are not split at spaces, only the last character must not be one; otherwise all after the first.
-        let bad_space = match settings.split_by_whitespace {
-            true => text.starts_with(ESCAPED_SPACE) || left.is_space && left_len > 1,
-            false => text.ends_with(ESCAPED_SPACE),
+        let bad_space = if settings.split_by_whitespace {
+            text.starts_with(ESCAPED_SPACE) || left.is_space && left_len > 1
+        } else {
+            text.ends_with(ESCAPED_SPACE)
         };
         let two_scripts = matches!((left.last, right.first), (Some(one), Some(other)) if one != other);
         len <= settings.max_piece_length
@@ -227,7 +228,7 @@ impl SpmTrainer {
             keep_runs: settings.allow_whitespace_only_pieces,
         };
         let special = self.start().tokens;
-        Ok(WordCounter::new(Split::new(Way::Spaces(spaces), special.iter().map(Vec::as_slice))?, settings.threads))
+        Ok(WordCounter::new(Split::new(WordKind::Spaces(spaces), special.iter().map(Vec::as_slice))?, settings.threads))
     }
 
     /// Trains on counted words.

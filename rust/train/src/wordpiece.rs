@@ -23,7 +23,7 @@ use ggtok_core::internals::spelling::ESCAPED_SPACE;
 use ggtok_core::vocab::Settings;
 
 use super::merges::{Cells, Merger, Rules};
-use super::split::{Split, Way};
+use super::split::{Split, WordKind};
 use super::symbols::{Symbol, Symbols};
 use super::words::{WordCounter, Words};
 use super::{NORMAL, Progress, Result, SpecialToken, Trained, check_size, check_special};
@@ -95,10 +95,12 @@ impl<const BY_GAIN: bool> Rules for Pairs<BY_GAIN> {
 
     /// Positive floats have the order of their bits.
     fn priority(&self, count: u64, [left, right]: [u64; 2]) -> u64 {
-        match BY_GAIN {
-            true if left == 0 || right == 0 => 0,
-            true => (count as f64 / (left as f64 * right as f64)).to_bits(),
-            false => count,
+        if !BY_GAIN {
+            count
+        } else if left == 0 || right == 0 {
+            0
+        } else {
+            (count as f64 / (left as f64 * right as f64)).to_bits()
         }
     }
 }
@@ -125,7 +127,7 @@ impl WordPieceTrainer {
         let mut normalizer = WordPieceNormalizer::new(&Settings { lowercase, strip_accents, ..Settings::default() });
         normalizer.fill(|_| None);
         let special = self.settings.special_tokens.iter().map(|token| token.text.as_bytes());
-        Ok(WordCounter::new(Split::new(Way::WordPiece(normalizer), special)?, self.settings.threads))
+        Ok(WordCounter::new(Split::new(WordKind::WordPiece(normalizer), special)?, self.settings.threads))
     }
 
     /// Trains on counted words.

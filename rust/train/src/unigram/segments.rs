@@ -65,9 +65,10 @@ impl Segments {
             let mut before = CharacterClass::Barrier;
             let word = text(word);
             for (at, character) in word.char_indices() {
-                let class = match is_known[character as usize] {
-                    true => CharacterClass::of(character, before, settings),
-                    false => CharacterClass::Barrier,
+                let class = if is_known[character as usize] {
+                    CharacterClass::of(character, before, settings)
+                } else {
+                    CharacterClass::Barrier
                 };
                 if before.parts_from(class, settings) || at - start >= MAX_LEN {
                     if start < at {

@@ -104,9 +104,10 @@ impl Model for Bpe {
     fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let Some(pre) = vocabulary.pre() else { return Err(VocabularyError::MissingMerges) };
         let family = pre.family;
-        let symbols = match family.byte_encode {
-            true => Symbols::Bytes(Box::new(ByteTables::new(vocabulary, definition)?)),
-            false => Symbols::Characters(Box::new(CharacterTables::new(vocabulary, definition, pre.is_gemma4())?)),
+        let symbols = if family.byte_encode {
+            Symbols::Bytes(Box::new(ByteTables::new(vocabulary, definition)?))
+        } else {
+            Symbols::Characters(Box::new(CharacterTables::new(vocabulary, definition, pre.is_gemma4())?))
         };
         Ok(Self { splitter: Splitter::new(family), symbols, family, settled_pieces: OnceLock::new() })
     }

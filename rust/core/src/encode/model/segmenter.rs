@@ -85,9 +85,10 @@ impl Segmenter {
     #[inline]
     pub(crate) fn split(&self, text: &[u8], range: Range<usize>, segment: impl FnMut(usize, usize)) {
         // The compiler makes two loops, of which only one compares characters with `▁`.
-        match self.escaped_spaces {
-            true => self.split_as::<true>(text, range, segment),
-            false => self.split_as::<false>(text, range, segment),
+        if self.escaped_spaces {
+            self.split_as::<true>(text, range, segment)
+        } else {
+            self.split_as::<false>(text, range, segment)
         }
     }
 

@@ -110,7 +110,7 @@ impl Model for Spm {
 
         let tables = once(&self.tables, || Tables::new(vocabulary));
         let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
-        let mut pass = Pass { spm: self, vocabulary, tables, merger };
+        let mut pass = SegmentMerging { spm: self, vocabulary, tables, merger };
         if S::SPANS || !is_utf8 {
             tables.segmenter.split(bytes, 0..bytes.len(), |start, end| pass.merge(&bytes[start..end], start, sink));
         } else {
@@ -165,14 +165,14 @@ impl Tables {
 }
 
 /// The merging of one text.
-struct Pass<'a> {
+struct SegmentMerging<'a> {
     spm: &'a Spm,
     vocabulary: &'a Vocabulary,
     tables: &'a Tables,
     merger: &'a mut Merger,
 }
 
-impl Pass<'_> {
+impl SegmentMerging<'_> {
     /// Merges the characters of a segment, in which spaces may be escaped. The segment starts at byte `start` of the
     /// text.
     fn merge<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {

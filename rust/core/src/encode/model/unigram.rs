@@ -107,12 +107,13 @@ impl Model for Unigram {
     }
 
     fn apply_repairs(&mut self, vocabulary: &Vocabulary) {
-        let score = |id| match vocabulary.attributes(id).is_user_defined() {
-            true => {
+        let score = |id| {
+            if vocabulary.attributes(id).is_user_defined() {
                 self.cuts = None;
                 0.0
+            } else {
+                vocabulary.score(id)
             }
-            false => vocabulary.score(id),
         };
         self.candidates.scores = (0..).take(vocabulary.len()).map(score).collect();
         self.candidates.unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);

@@ -71,9 +71,10 @@ impl<'a> Rewritten<'a> {
         while at < text.len() {
             ticker.tick();
             let (code_point, len) = utf8::decode_lossy(text, at);
-            let bytes = match code_point == u32::from(b' ') && len > 1 {
-                true => overlong_space,
-                false => utf8::encode(code_point, &mut buffer),
+            let bytes = if code_point == u32::from(b' ') && len > 1 {
+                overlong_space
+            } else {
+                utf8::encode(code_point, &mut buffer)
             };
             canonical.push_char(bytes, at..at + len);
             at += len;
@@ -152,10 +153,7 @@ impl<'a> Rewritten<'a> {
     /// Appends a character that stands for `origin`: byte for byte if its length has not changed.
     #[inline]
     pub fn push_char(&mut self, bytes: &[u8], origin: Range<usize>) {
-        match bytes.len() == origin.len() {
-            true => self.push_kept(bytes, origin.start),
-            false => self.push(bytes, origin),
-        }
+        if bytes.len() == origin.len() { self.push_kept(bytes, origin.start) } else { self.push(bytes, origin) }
     }
 
     /// A part of the text.

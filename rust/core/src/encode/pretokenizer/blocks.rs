@@ -152,13 +152,16 @@ impl Shape {
         // 4. Contractions correct what steps 1 and 3 found around apostrophes.
         self.contractions(block, other_starts, &mut found);
 
-        let certain = match found.limit == end {
-            true if is_closed => Certain::Text,
-            true if bits.letter & last_bit(end) != 0 && !found.is_ascii_word => {
-                Certain::UpToRun(OpenRun::Letters(block.bytes[end as usize - 1]))
-            }
-            true if bits.isolated & last_bit(end) != 0 => Certain::UpToRun(OpenRun::Isolated),
-            _ => Certain::UpTo(found.limit),
+        let certain = if found.limit != end {
+            Certain::UpTo(found.limit)
+        } else if is_closed {
+            Certain::Text
+        } else if bits.letter & last_bit(end) != 0 && !found.is_ascii_word {
+            Certain::UpToRun(OpenRun::Letters(block.bytes[end as usize - 1]))
+        } else if bits.isolated & last_bit(end) != 0 {
+            Certain::UpToRun(OpenRun::Isolated)
+        } else {
+            Certain::UpTo(end)
         };
         (found.starts & !u64::from(inside.is_none()) & below(found.limit), certain)
     }

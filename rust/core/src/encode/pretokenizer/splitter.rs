@@ -16,12 +16,12 @@ use crate::work::heap::HeapBytes;
 
 /// The compiled patterns of a family.
 #[derive(Debug)]
-pub struct Splitter(Way);
+pub struct Splitter(Patterns);
 
 heap_bytes!(Splitter: 0);
 
 #[derive(Debug)]
-enum Way {
+enum Patterns {
     /// The automaton matches one of the patterns.
     Shape(Shape, Box<Automaton>),
     Lines,
@@ -31,7 +31,7 @@ enum Way {
     Joint(Joint),
 }
 
-impl HeapBytes for Way {
+impl HeapBytes for Patterns {
     fn heap_bytes(&self) -> usize {
         match self {
             Self::Shape(_, automaton) => automaton.heap_bytes(),
@@ -47,21 +47,21 @@ impl Splitter {
     /// llama.cpp has hand-written code for some patterns. If the code and the pattern differ, this follows the code.
     pub fn new(family: &Family) -> Self {
         if let Some((shape, pattern)) = Shape::of(family.patterns) {
-            return Self(Way::Shape(shape, compile(pattern)));
+            return Self(Patterns::Shape(shape, compile(pattern)));
         }
         if family.patterns == [LINES] {
-            return Self(Way::Lines);
+            return Self(Patterns::Lines);
         }
         if family.patterns == [NUMBERS, THOUSANDS] {
-            return Self(Way::Numbers);
+            return Self(Patterns::Numbers);
         }
         let joint = Joint::new(family.patterns.iter().map(|pattern| stage(pattern)).collect());
-        Self(if family.patterns == [WORDS] { Way::Words(joint) } else { Way::Joint(joint) })
+        Self(if family.patterns == [WORDS] { Patterns::Words(joint) } else { Patterns::Joint(joint) })
     }
 
     /// Whether a piece is usually longer than a word, because nothing but a number ends one.
-    pub(crate) fn has_sentences(&self) -> bool {
-        matches!(self.0, Way::Numbers)
+    pub(crate) fn has_long_pieces(&self) -> bool {
+        matches!(self.0, Patterns::Numbers)
     }
 
     /// Calls `piece` with the byte range of every piece of `text`, in order. `text` is canonical UTF-8, and `learned`
@@ -69,10 +69,10 @@ impl Splitter {
     #[inline]
     pub fn split(&self, text: &[u8], learned: &mut Learned, piece: impl FnMut(usize, usize)) {
         match &self.0 {
-            Way::Shape(shape, automaton) => shape.split(automaton, text, piece),
-            Way::Lines => lines::split(text, piece),
-            Way::Numbers => numbers::split(text, piece),
-            Way::Words(joint) | Way::Joint(joint) => joint.split(text, learned, piece),
+            Patterns::Shape(shape, automaton) => shape.split(automaton, text, piece),
+            Patterns::Lines => lines::split(text, piece),
+            Patterns::Numbers => numbers::split(text, piece),
+            Patterns::Words(joint) | Patterns::Joint(joint) => joint.split(text, learned, piece),
         }
     }
 
@@ -88,7 +88,7 @@ impl Splitter {
         let mut word = 0;
         for &end in ends {
             match &self.0 {
-                Way::Words(_) if ends.len() > 1 => piece(word, end),
+                Patterns::Words(_) if ends.len() > 1 => piece(word, end),
                 _ => self.split(&text[word..end], learned, |from, to| piece(word + from, word + to)),
             }
             word = end;

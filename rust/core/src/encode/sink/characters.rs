@@ -48,9 +48,10 @@ impl Spans {
                     if word & HIGH_BITS != 0 {
                         let firsts = firsts(word);
                         let len = span.end.wrapping_sub(span.start);
-                        let end = match (1..=WORD).contains(&len) {
-                            true => start + sum(firsts << (8 * (WORD - len))),
-                            false => place.advance(text, span.end),
+                        let end = if (1..=WORD).contains(&len) {
+                            start + sum(firsts << (8 * (WORD - len)))
+                        } else {
+                            place.advance(text, span.end)
                         };
                         place = CharacterCounter { at: span.end.min(text.len()), num_before: end };
                         let is_inside = firsts & 1 == 0 && start > 0 && span.start < text.len();
@@ -92,9 +93,10 @@ impl CharacterCounter {
     #[inline(always)]
     fn advance(&mut self, text: &[u8], to: usize) -> usize {
         let to = to.min(text.len());
-        match to >= self.at {
-            true => self.num_before += num_firsts(text, self.at..to),
-            false => self.num_before -= num_firsts(text, to..self.at),
+        if to >= self.at {
+            self.num_before += num_firsts(text, self.at..to)
+        } else {
+            self.num_before -= num_firsts(text, to..self.at)
         }
         self.at = to;
         self.num_before

@@ -43,9 +43,10 @@ impl ByteTables {
     /// Calls `segment` with the start and end of every segment of a piece. A short piece is one segment.
     #[inline(always)]
     pub(super) fn split_piece(&self, text: &[u8], piece: Range<usize>, mut segment: impl FnMut(usize, usize)) {
-        match piece.len() <= MAX_LEN {
-            true => segment(piece.start, piece.end),
-            false => self.segmenter.split(text, piece, segment),
+        if piece.len() <= MAX_LEN {
+            segment(piece.start, piece.end)
+        } else {
+            self.segmenter.split(text, piece, segment)
         }
     }
 

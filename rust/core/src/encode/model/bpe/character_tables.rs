@@ -86,9 +86,10 @@ impl CharacterTables {
 
     /// The text in canonical UTF-8, with [`RAW_SPACE`] in it if spaces are escaped.
     pub(super) fn canonical<'t>(&self, text: &'t [u8], start: usize, is_utf8: bool, spans: bool) -> Rewritten<'t> {
-        match self.escape_spaces {
-            true => Rewritten::canonical_unescaped(text, start, is_utf8, spans),
-            false => Rewritten::canonical(text, start, is_utf8, spans),
+        if self.escape_spaces {
+            Rewritten::canonical_unescaped(text, start, is_utf8, spans)
+        } else {
+            Rewritten::canonical(text, start, is_utf8, spans)
         }
     }
 
@@ -124,9 +125,10 @@ impl CharacterTables {
     /// Calls `segment` with the start and end of every segment of a piece.
     #[inline(always)]
     fn split_piece(&self, text: &[u8], piece: Range<usize>, mut segment: impl FnMut(usize, usize)) {
-        match piece.len() <= MAX_LEN || self.are_whole_newlines(&text[piece.clone()]) {
-            true => segment(piece.start, piece.end),
-            false => self.segmenter.split(text, piece, segment),
+        if piece.len() <= MAX_LEN || self.are_whole_newlines(&text[piece.clone()]) {
+            segment(piece.start, piece.end)
+        } else {
+            self.segmenter.split(text, piece, segment)
         }
     }
 
@@ -137,9 +139,10 @@ impl CharacterTables {
 
     /// The least number of bytes that each token stands for.
     pub(super) fn lengths(&self, vocabulary: &Vocabulary) -> Lengths {
-        let mut lengths = match self.escape_spaces {
-            true => Lengths::of_escaped(vocabulary),
-            false => Lengths::new(vocabulary.texts().iter().map(|text| Some(text.len()))),
+        let mut lengths = if self.escape_spaces {
+            Lengths::of_escaped(vocabulary)
+        } else {
+            Lengths::new(vocabulary.texts().iter().map(|text| Some(text.len())))
         };
         self.byte_tokens.iter().for_each(|&id| lengths.set(id, Some(1)));
         let is_spelled = |text: &[u8]| memmem::find(text, ESCAPED_SPACE).is_some();

@@ -118,9 +118,10 @@ impl HybridDna {
                 None => {
                     // A tag may start in the last bytes.
                     let known = rest.len().saturating_sub(tag.len() - 1);
-                    match *in_dna {
-                        true => known / K * K,
-                        false => self.bpe.settled(vocabulary, Fragment { text: &rest[..known], ..fragment }),
+                    if *in_dna {
+                        known / K * K
+                    } else {
+                        self.bpe.settled(vocabulary, Fragment { text: &rest[..known], ..fragment })
                     }
                 }
             };

@@ -26,19 +26,19 @@ pub(super) fn encode<S: Sink>(
     sink: &mut S,
 ) {
     let (text, sink) = (&text.text[..], &mut Traced { sink, text });
-    let mut pass = PieceEncoder { tables, text, merger, new_pieces, segment_ids };
+    let mut encoder = PieceEncoder { tables, text, merger, new_pieces, segment_ids };
     if S::SPANS {
         return splitter.split(text, learned, |start, end| {
             sink.begin_word();
-            pass.encode_new(start..end, cache, sink);
+            encoder.encode_new(start..end, cache, sink);
         });
     }
     queue.start(0);
-    if splitter.has_sentences() && tables.whole_tokens.is_none() && is_mostly_ascii(text) {
+    if splitter.has_long_pieces() && tables.whole_tokens.is_none() && is_mostly_ascii(text) {
         splitter.split(text, learned, |start, end| {
             let push = |_, end| {
                 if queue.push(end) {
-                    pass.push_queued(queue, cache, sink);
+                    encoder.push_queued(queue, cache, sink);
                 }
             };
             tables.split_piece(text, start..end, push);
@@ -46,11 +46,11 @@ pub(super) fn encode<S: Sink>(
     } else {
         splitter.split(text, learned, |_, end| {
             if queue.push(end) {
-                pass.push_queued(queue, cache, sink);
+                encoder.push_queued(queue, cache, sink);
             }
         });
     }
-    pass.push_queued(queue, cache, sink);
+    encoder.push_queued(queue, cache, sink);
 }
 
 /// Whether at most one byte in eight is not ASCII.

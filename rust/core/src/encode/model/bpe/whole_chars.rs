@@ -40,10 +40,7 @@ impl CharUses {
             if let Ok(char) = u16::try_from(code_point)
                 && len > 1
             {
-                match len == spelled.len() {
-                    true => self.alone.push(char),
-                    false => self.inside.push((char, symbol)),
-                }
+                if len == spelled.len() { self.alone.push(char) } else { self.inside.push((char, symbol)) }
             }
             at += len;
         }

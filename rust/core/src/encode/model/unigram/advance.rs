@@ -168,12 +168,11 @@ impl Unigram {
         sink: &mut S,
     ) -> usize {
         let mut out = Rewritten::owned(std::mem::take(&mut progress.normalized));
-        let len = match is_end {
-            true => {
-                self.normalizer.normalize_rest(text, &mut progress.normalizer, &mut out);
-                text.len()
-            }
-            false => self.normalizer.normalize_settled(text, &mut progress.normalizer, &mut out),
+        let len = if is_end {
+            self.normalizer.normalize_rest(text, &mut progress.normalizer, &mut out);
+            text.len()
+        } else {
+            self.normalizer.normalize_settled(text, &mut progress.normalizer, &mut out)
         };
         progress.normalized = out.text.into_owned();
         progress.len += len;

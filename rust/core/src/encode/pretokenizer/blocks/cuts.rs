@@ -93,12 +93,11 @@ impl<'a> Cuts<'a> {
         #[cfg(test)]
         crate::work::steps::count(1);
         let (code_point, len) = utf8::decode_valid(self.text, at)?;
-        match self.shape.digits_first && unicode::flags(code_point).is_number() {
-            true => Some((Cut::Number, len)),
-            false => {
-                let is_isolated = self.shape.words.isolates_first() && self.shape.words.isolates(code_point);
-                is_isolated.then_some((Cut::Isolated, len))
-            }
+        if self.shape.digits_first && unicode::flags(code_point).is_number() {
+            Some((Cut::Number, len))
+        } else {
+            let is_isolated = self.shape.words.isolates_first() && self.shape.words.isolates(code_point);
+            is_isolated.then_some((Cut::Isolated, len))
         }
     }
 
