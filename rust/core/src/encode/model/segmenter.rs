@@ -259,8 +259,8 @@ impl SegmenterBuilder {
         }
     }
 
-    /// The pairs as tables. ASCII letters all count as adjacent if any two are: so many are that looking up each pair
-    /// is not worth it.
+    /// The pairs as tables. If any two ASCII letters are adjacent, all count as adjacent: most are, so looking up
+    /// each pair is not worth it.
     pub(crate) fn finish(self) -> Segmenter {
         let num_bits = (self.pairs.num_others() * BITS_PER_PAIR).next_power_of_two().max(64);
         let mut pairs = self.pairs.finish(num_bits);

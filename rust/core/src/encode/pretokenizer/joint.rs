@@ -201,7 +201,7 @@ fn walk_ascii(
         return;
     }
     places(near_ends).for_each(|bit| place.end_piece(start + bit + 1 - NEAR, piece));
-    // Only the last entry is asked, because an earlier position would do too.
+    // Any such position will do, so the last entry is enough.
     if latest.restarts() {
         place.restart = latest_at;
     }

@@ -1,5 +1,5 @@
-//! Unigram part by part: by segments up to the last place where a text may be cut, or else by a search that goes on from
-//! part to part.
+//! Unigram part by part: by segments up to the last place where a text may be cut, or else by a search that continues
+//! from part to part.
 //!
 //! 1. Where a text may be cut ([`Cuts`]), it may also be encoded part by part. It is cut before the last space, or at a
 //!    later place between two characters that are adjacent in no token, and what is before that place is encoded as a
