@@ -253,9 +253,9 @@ impl Vocabulary {
     ///
     /// They depend on the version of this crate, so they are for comparing inside one process.
     pub fn canonical_bytes(&self) -> Vec<u8> {
-        let Self { algorithm, model, pre, size, special, settings, eog, .. } = self;
+        let Self { model, pre, size, special, settings, eog, .. } = self;
         let pre = pre.map(|pre| pre.name);
-        let mut bytes = format!("{:?}", (algorithm, model, pre, size, special, settings, eog)).into_bytes();
+        let mut bytes = format!("{:?}", (self.kind(), model, pre, size, special, settings, eog)).into_bytes();
         let mut add = |data: &[u8]| {
             bytes.extend_from_slice(&(data.len() as u64).to_le_bytes());
             bytes.extend_from_slice(data);
