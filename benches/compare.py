@@ -74,8 +74,8 @@ PATIENCE = {"growth": 2, "scale": 3}
 QUICK = {"rounds": 1, "limit_bytes": 400_000, "growth_bytes": 16_000_000}
 
 
-def arguments() -> argparse.Namespace:
-    """The command line."""
+def arguments(**defaults: Any) -> argparse.Namespace:
+    """The command line, with other defaults for some options."""
     parser = argparse.ArgumentParser(description="Measure ggtok and its peers.")
     parser.add_argument("--env", type=Path, default=HERE / ".venv", help="environment and converted vocabularies")
     parser.add_argument("--ggtok", default=str(ROOT), help="what pip installs as ggtok (default: this checkout)")
@@ -102,6 +102,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="one round on a tenth of each corpus, to try it out, on a busy machine too"
     )
+    parser.set_defaults(**defaults)
     options = parser.parse_args()
     if options.shown:
         parser.set_defaults(measurements=SHOWN, rounds=2)
@@ -110,8 +111,6 @@ def arguments() -> argparse.Namespace:
     options = parser.parse_args()
     if options.quick and options.out.resolve() == HERE / "results":
         parser.error("--quick is only for trying: its results go elsewhere")
-    if not options.big:
-        print("no --big: nothing is measured at scale", file=sys.stderr)
     if not (options.shared / "vocabs").is_dir():
         parser.error(f"no vocabularies in {options.shared}: set GGTOK_SHARED or --shared")
     return options
@@ -302,6 +301,8 @@ def machine() -> dict[str, Any]:
 def main() -> None:
     """Installs, measures, writes."""
     options = arguments()
+    if not options.big:
+        print("no --big: nothing is measured at scale", file=sys.stderr)
     if not options.quick and (reason := idle.busy()):
         sys.exit(f"nothing is measured: {reason}")
     pythons = install(options)

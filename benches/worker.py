@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -111,6 +112,26 @@ def throughput(request: Request) -> Answer:
     first = _seconds(encoder.encode, inputs)
     second = first if request["peer"] == REFERENCE else _seconds(encoder.encode, inputs)
     return {"bytes": size, "first": first, "second": second}
+
+
+def passes(request: Request) -> Answer:
+    """Page faults of two passes over documents from everywhere in a corpus, up to a limit in bytes.
+
+    `counts.py` has valgrind write its counts at each call of `getloadavg`, which does nothing else here.
+    """
+    encoder = _open(request)
+    every = _documents(request | {"limit_bytes": 1 << 30})
+    texts = every[:: max(1, len(every) * DOCUMENT_BYTES // request["limit_bytes"])]
+    inputs = [encoder.text(text) for text in texts]
+    encoder.encode(encoder.text(WARM_UP))
+    faults = []
+    for _ in range(2):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        os.getloadavg()
+        _seconds(encoder.encode, inputs)
+        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    os.getloadavg()
+    return {"bytes": sum(len(text.encode()) for text in texts), "faults": faults}
 
 
 def scale(request: Request) -> Answer:
@@ -253,7 +274,8 @@ def growth(request: Request) -> Answer:
 MEASUREMENTS: dict[str, Callable[[Request], Answer]] = {
     function.__name__: function
     for function in (
-        *(check, recorded, throughput, scale, start, short, startup, imports, single_run, decode, count, batch, growth),
+        *(check, recorded, throughput, passes, scale, start, short, startup, imports, single_run, decode, count),
+        *(batch, growth),
     )
 }
 

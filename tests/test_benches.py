@@ -86,3 +86,17 @@ def test_labels_of_curves_do_not_overlap(module: Any) -> None:
     assert len({x for x, *_ in labels[:-1]}) == 1
     places = [float(y) for _, y, *_ in labels[:-1]]
     assert all(low - high >= chart.LINE for high, low in pairwise(places))
+
+
+def test_counts_of_valgrind(module: Any, tmp_path: Path) -> None:
+    """valgrind leaves out zeros at the end of a line."""
+    counts = module("counts")
+    part = tmp_path / "counts.2"
+    part.write_text("version: 1\nevents: Ir Dr D1mr DLmr\n\nfn=(1) main\n16 400 3\ntotals: 400 30 7\n")
+    events = counts._totals(part) | {"faults": 12, "bytes": 200, "Dw": 0, "D1mw": 3, "DLmw": 0}
+    assert [counts.cell([events, events], figure) for figure in counts.FIGURES] == [
+        "2 / 2",
+        "0.05 / 0.05",
+        "0 / 0",
+        "12 / 12",
+    ]
