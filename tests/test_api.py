@@ -570,8 +570,10 @@ def test_import_is_light() -> None:
 def test_opening_and_encoding_load_no_part() -> None:
     code = "import sys, ggtok; ggtok.Tokenizer.builtin('bpe').encode('a'); print(*(name for name in sys.modules))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name.split(".")[1] for name in result.stdout.split() if name.startswith("ggtok.")}
+    names = result.stdout.split()
+    loaded = {name.split(".")[1] for name in names if name.startswith("ggtok.")}
     assert loaded == {"_chat_calls", "_facade", "_ggtok", "errors", "tokenizer"}
+    assert not {"logging", "difflib", "traceback"} & {*names}
 
 
 def test_train_and_edit_make_tokenizers(tmp_path: Path) -> None:

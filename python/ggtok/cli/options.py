@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import inspect
 import json
@@ -86,7 +85,7 @@ class Model:
     @property
     def values(self) -> dict[str, str | int | float | bool]:
         """The overrides by key."""
-        return dict(_override(item) for row in self.overrides for item in next(csv.reader([row]), []))
+        return dict(_override(item) for row in self.overrides for item in _items(row))
 
     @property
     def name(self) -> str:
@@ -208,6 +207,13 @@ def setting(written: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except (ValueError, RecursionError):
         return name, value
+
+
+def _items(row: str) -> list[str]:
+    """What an option gives, with commas between several, and quotes around one that has commas."""
+    import csv
+
+    return next(csv.reader([row]), [])
 
 
 def _override(item: str) -> tuple[str, str | int | float | bool]:

@@ -42,12 +42,12 @@ def check(vocab: Vocab, metadata: Metadata, of_llama_cpp: Iterable[Finding] = ()
 
 def warn(vocab: Vocab, metadata: Metadata) -> None:
     """Warns of errors that are cheap to find."""
-    import logging
-
     for check in AT_LOAD:
         for finding in check(vocab, metadata):
             if finding.code == "override-type":
                 # As llama.cpp does.
+                import logging
+
                 logging.getLogger("ggtok").warning("%s", finding.message)
             elif finding.severity == "error":
                 warn_of(finding)
