@@ -25,10 +25,8 @@ impl MergeRanks {
         let look_up = |range| token_rows(vocabulary, merges, range);
         let (mut rows, second) = join(|| look_up(0..half), || look_up(half..len));
         rows.extend(second);
-        for (row, merge) in rows.iter_mut().zip(merges.iter()) {
-            if row.contains(&NO_SYMBOL)
-                && let Some((left, right)) = split_rule(merge)
-            {
+        for (at, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.contains(&NO_SYMBOL)) {
+            if let Some((left, right)) = merges.get(at).and_then(split_rule) {
                 *row = [left, right, &[left, right].concat()].map(|text| self.symbol_or_new(vocabulary, text));
             }
         }
