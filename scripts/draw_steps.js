@@ -176,10 +176,9 @@ function answer({ trace, values, width }) {
   if (!values) return made.map((stage) => ({ title: stage.title, length: lengthOf(stage) }));
   return values.map(([stageAt, stepAt]) => {
     const stage = made.at(stageAt);
-    if (stepAt === null && stage?.summary) {
-      const { caption, draw } = stage.summary;
-      const nodes = draw({ width }).filter((node) => node != null);
-      return { caption: plain(caption()), title: stage.title, ...picture(nodes, stage.title, width) };
+    if (stepAt === null && stage?.opens) {
+      const nodes = stage.draw(null, { width }).filter((node) => node != null);
+      return { caption: plain(stage.caption(null)), title: stage.title, ...picture(nodes, stage.title, width) };
     }
     const step = stepAt < 0 ? lengthOf(stage) + stepAt : Number(stepAt);
     if (!stage || step < 0 || step >= lengthOf(stage)) throw new RangeError(`no step ${stageAt}, ${stepAt}`);

@@ -50,7 +50,7 @@ class Picture(NamedTuple):
 
 
 def stages(trace_json: str) -> list[Stage]:
-    """The stages of a trace, as `Trace.to_json` writes it.
+    """The stages of a trace, as `RawTrace.page` writes it.
 
     Raises:
         SystemExit: node is not installed.
@@ -118,7 +118,7 @@ def _script() -> str:
     from ggtok.lab.explain.html import SCRIPTS, scripts
 
     shim = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-    return shim.replace("/* {{scripts}} */", scripts(*SCRIPTS, "trie"))
+    return shim.replace("/* {{scripts}} */", scripts(*SCRIPTS, "walks", "trie"))
 
 
 @cache
@@ -143,7 +143,7 @@ def main() -> int:
     parser.add_argument("step", type=int, nargs="*", metavar="STAGE STEP")
     parser.add_argument("--builtin", default="bpe")
     options = parser.parse_intermixed_args()
-    trace = Tokenizer.builtin(options.builtin).explain(options.text).to_json()
+    trace = Tokenizer.builtin(options.builtin).explain(options.text)._raw.page()
     if options.step:
         stage, step = options.step
         sys.stdout.write(draw(trace, stage, step))

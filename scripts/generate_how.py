@@ -65,7 +65,7 @@ class Example(NamedTuple):
 
 def traced(tok: Callable[[], Tokenizer], text: str = TEXT, parse_special: bool = False) -> tuple[str, str]:
     trace = tok().explain(text, parse_special=parse_special)
-    return trace.to_json(), page(trace)
+    return trace._raw.page(), page(trace)
 
 
 def built() -> tuple[str, str]:
@@ -112,13 +112,13 @@ EXAMPLES = {
         "byte-pair encoding",
         EMBEDDED.format("bpe"),
         partial(traced, embedded("bpe")),
-        [Step("Cutting", 0), Step("unaffable", 2), Step("unaffable", -1), Step("👋", -1)],
+        [Step("Cutting", 0), Step("unaffable", 3), Step("unaffable", None), Step("👋", None)],
     ),
     "spm": Example(
         "SPM",
         EMBEDDED.format("spm"),
         partial(traced, embedded("spm")),
-        [Step("Spaces", 0), Step("World", 2), Step("World", -1), Step("👋", -1)],
+        [Step("Spaces", 0), Step("World", 2), Step("World", None), Step("👋", None)],
     ),
     "wordpiece": Example(
         "WordPiece",
@@ -130,25 +130,25 @@ EXAMPLES = {
         "Unigram",
         EMBEDDED.format("unigram"),
         partial(traced, embedded("unigram")),
-        [Step("Rewriting", None), Step("Position 2 of", 0), Step("unaffable", None), Step("Tokens", 0)],
+        [Step("Rewriting", None), Step("unaffable", 3), Step("unaffable", None), Step("👋", None)],
     ),
     "rwkv": Example(
         "RWKV",
         f"This is “{TEXT}” with the tokens of the embedded vocabulary `bpe` in a vocabulary of RWKV:",
         partial(traced, rwkv),
-        [Step("He$", -1), Step("aff$", -1), Step("xF0", -1), Step("Tokens", -1)],
+        [Step("Hello", 0), Step("unaffable", 1), Step("unaffable", None), Step("👋", None)],
     ),
     "plamo2": Example(
         "PLaMo-2",
         f"This is “{TEXT}” with the tokens of the embedded vocabulary `unigram` in a vocabulary of PLaMo-2:",
         partial(traced, plamo2),
-        [Step("before 👋$", 0), Step("before W$", 0), Step("Token 1 of", 0), Step("Tokens", 0)],
+        [Step("World", 2), Step("World", None), Step("unaffable", None), Step("👋", None)],
     ),
     "special-tokens": Example(
         "special tokens",
         f"This is “{TEXT}” as a message, with `parse_special=True` and the embedded vocabulary `bpe`:",
         partial(traced, embedded("bpe"), CHAT, parse_special=True),
-        [Step("Special", 0), Step("Special", 1), Step("Special", 2), Step("Tokens", 0)],
+        [Step("Special tokens$", 0), Step("im_start", 0), Step("im_end", 0), Step("Tokens", 0)],
     ),
     "detokenizing": Example(
         "tokens and their pieces",
@@ -205,9 +205,10 @@ def write(name: str, example: Example, folder: Path) -> str:
             figures.append(figure(f"{name}-{len(figures) + 1}", step.caption, wide, narrow, folder))
     live = f"steps/{name}.html"
     return (
-        f'{example.intro}\n\n<div class="steps">\n{"".join(figures)}</div>\n\n'
-        f'All steps, to walk through (<a href="{live}">on a separate page</a>):\n\n'
-        f'<iframe class="live" src="{live}" loading="lazy" title="All steps of {example.name}"></iframe>\n'
+        f"{example.intro}\n\n"
+        f'<iframe class="live" src="{live}" title="All steps of {example.name}"></iframe>\n\n'
+        f'These are four of its steps; <a href="{live}">all of them are on a separate page</a> too:\n\n'
+        f'<div class="steps">\n{"".join(figures)}</div>\n'
     )
 
 

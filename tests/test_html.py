@@ -93,7 +93,7 @@ def test_the_page_holds_the_trace_and_nothing_from_elsewhere(name: str, text: st
     content = page_of(trace, tmp_path)
     page = Page(content)
     data = embedded(page)
-    assert data["trace"] == json.loads(trace.to_json())
+    assert data["page"] == json.loads(trace._raw.page())
     assert all(len(row[0]) == len(each["columns"]) for each in data["sections"] for row in each["rows"])
     assert [place for place, _ in data["why"]] == sorted({place for place, _ in data["why"]})
 
@@ -140,7 +140,7 @@ def test_a_fragment_of_a_long_text_is_bounded() -> None:
 def test_any_text_makes_a_page(text: str | bytes, name: str) -> None:
     text = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
     trace = ggtok.Tokenizer.builtin(name).explain(text, parse_special=True)
-    assert embedded(Page(page(trace)))["trace"] == json.loads(trace.to_json())
+    assert embedded(Page(page(trace)))["page"] == json.loads(trace._raw.page())
     Page(trace._repr_html_())
 
 
@@ -360,7 +360,7 @@ def test_merges_move_unless_motion_is_not_wanted(opened: Any, motion: str) -> No
     assert set(page.page.evaluate(MOVES)) == ({"transform"} if motion == "no-preference" else set())
 
 
-PHONE = {"spm": "merge.2", "bpe": "merge.2", "unigram": "try.12", "wordpiece": "match.3"}
+PHONE = {"spm": "merge.2", "bpe": "merge.2", "unigram": "search.2", "wordpiece": "match.3"}
 
 
 @pytest.mark.parametrize("name", PHONE)
@@ -372,7 +372,7 @@ def test_a_phone_shows_the_picture_at_once(opened: Any, name: str) -> None:
         box = page.page.locator(part).bounding_box()
         assert box["y"] + box["height"] <= 844
     page.page.evaluate(f"location.hash = 'step={PHONE[name]}'")
-    page.page.locator(".picture .node, .picture .block").first.wait_for()
+    page.page.locator(".picture .node, .picture .block, .picture .dot").first.wait_for()
     assert page.page.locator(".picture svg").bounding_box()["y"] < 450
     assert page.overflow() == 0
 
@@ -393,9 +393,9 @@ def test_signs_are_explained(opened: Any, name: str, text: str) -> None:
 
 def test_two_views_in_one_page_do_not_meet(browser: Any, tmp_path: Path) -> None:
     """Nothing in a view has an id, and a view that is destroyed leaves nothing."""
-    traces = [ggtok.Tokenizer.builtin("bpe").explain(text).to_json() for text in ("one two", "three")]
+    pages = [ggtok.Tokenizer.builtin("bpe").explain(text)._raw.page() for text in ("one two", "three")]
     path = tmp_path / "mount.html"
-    mounts = "".join(f"mountTrace(document.body, {{trace: {trace}, why: () => null}})," for trace in traces)
+    mounts = "".join(f"mountTrace(document.body, {{page: {each}, why: () => null}})," for each in pages)
     script = f"{html.scripts(*html.SCRIPTS)}\nwindow.views = [{mounts}];"
     path.write_text(f"<meta charset=utf-8><body></body><script type=module>{script}</script>", encoding="utf-8")
     page = Opened(browser, path)

@@ -1,6 +1,4 @@
-"""The steps of Unigram, PLaMo-2, WordPiece and RWKV on the page of a trace: what is drawn, and that the page says what
-the terminal says, for all kinds.
-"""
+"""The drawings of the page of a trace, and that the page says what the terminal says, for all kinds."""
 
 from __future__ import annotations
 
@@ -12,15 +10,13 @@ import ggtok
 import pytest
 import test_html
 from conftest import BUILTIN, shared_files
-from ggtok.lab.explain import html
-from ggtok.lab.explain.stages import idea, units
-from ggtok.lab.explain.units import Step
-from test_html import MOVES, Opened
+from ggtok.lab.explain.units import Story
+from test_html import MOVES
 
 browser = test_html.browser
 opened = test_html.opened
 
-NEW_TOKENS = {"unigram": ("try.3", {"transform", "opacity"}), "wordpiece": ("match.1", {"transform"})}
+NEW_TOKENS = {"unigram": ("search.1.3", {"transform", "opacity"}), "wordpiece": ("match.1", {"transform"})}
 
 
 @pytest.mark.parametrize("name", NEW_TOKENS)
@@ -77,46 +73,77 @@ def test_failures_of_wordpiece_are_counted(opened: Any) -> None:
     page.page.keyboard.press("Enter")
     assert "7 longer ones are not in the vocabulary: ▁unaffable, ▁unaffabl" in page.page.text_content(".caption")
     assert page.page.locator(".block.loses").count() == 3
-    page.page.click(".folds summary")
-    page.page.wait_for_selector(".folds tbody tr")  # drawn after it has opened
-    assert page.page.locator(".folds tbody tr").count() == 14
 
 
-SAME_STEPS = ("*-bge", "[pru][lwg]*", "gemma-4", "h*", "w*")
-"""Files without a second pattern, which is a separate step only in the terminal."""
-KINDS = [*BUILTIN, *(path for name in SAME_STEPS for path in shared_files(f"vocabs/{name}.gguf"))]
+KINDS = [
+    *BUILTIN,
+    *(path for name in ("*-bge", "[pru][lwg]*", "h*", "w*") for path in shared_files(f"vocabs/{name}.gguf")),
+]
+SHOWN = """() => {
+    const captions = [];
+    for (const stage of document.querySelectorAll(".bar button")) {
+        stage.click();
+        const [slider, open] = [".slider", ".open"].map((one) => document.querySelector(one));
+        for (let step = 0; step <= Number(slider.max); step++) {
+            slider.value = step;
+            slider.dispatchEvent(new Event("input"));
+            captions.push(document.querySelector(".caption").textContent);
+        }
+    }
+    return captions;
+}"""
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_page_and_the_terminal_tell_the_same_story(browser: Any, kind: str | Path, tmp_path: Path) -> None:
-    """The same steps in the same order, which decide the same tokens, in the same words."""
+def test_the_page_tells_the_story(opened: Any, kind: str | Path) -> None:
+    """The same units in the same order, in the same words, as the terminal walks through."""
     trace = tokenizer_of(kind).explain("Hello World, こんにちは 👋🏽 naïve  unaffable½" + " 吾輩は猫である" * 3)
-    script = f"""{html.scripts(*html.SCRIPTS)}
-    const plain = (nodes) => nodes.map((node) => node.textContent ?? node).join("").trim();
-    const trace = prepare({trace.to_json()});
-    window.idea = say(`ideas.${{ideaOf(trace)}}`);
-    window.units = unitsOf(trace).map(({{ stage, length, tokens, ...unit }}) => [
-        ...[stage, length < 2 ? 0 : length, stage === "try" ? null : tokens],
-        plain(unit.summary ? unit.summary.caption() : unit.caption(0)),
-        length < 2 ? [] : Array.from({{ length }}, (_, step) => plain(unit.caption(step))),
-    ]);"""
-    path = tmp_path / "units.html"
-    path.write_text(f"<meta charset=utf-8><body></body><script type=module>{script}</script>", encoding="utf-8")
-    page = Opened(browser, path)
-    found, shown = page.page.evaluate("[units, idea]")
-    page.page.close()
-    assert not page.errors
+    story = Story(trace)
+    told = story.told(story.units)
+    page = opened(trace)
+    assert page.page.evaluate(SHOWN) == [told[unit.id]["whole"].replace("\x01", "") for unit in story.units]
+    assert page.page.text_content(".idea") == story.idea
+    assert page.page.locator(".bar button").all_text_contents() == list(story.stages.values())
 
-    def caption(step: Step) -> str:
-        return "".join(text for text, _ in step.caption)
 
-    expected = []
-    for unit in units(trace):
-        inner = [caption(unit.inside(step)) for step in range(unit.length)] if unit.inside else []
-        tokens = None if unit.stage == "try" else [unit.tokens.start, unit.tokens.stop]
-        expected.append([unit.stage, unit.length, tokens, caption(unit.whole()), inner])
-    assert found == expected
-    assert shown == idea(trace)
+def test_the_pairs_that_could_merge_are_listed(opened: Any) -> None:
+    """The first one merges, those that it ends are struck out, and in the end none is left."""
+    page = opened(ggtok.Tokenizer.builtin("bpe").explain("unaffable"))
+    pairs = page.page.locator(".pairs li")
+    struck = 0
+    for step in range(1, 7):
+        page.page.evaluate(f"location.hash = 'step=merge.1.{step}'")
+        page.page.wait_for_function(f"document.querySelector('.link').href.endsWith('#step=merge.1.{step}')")
+        classes = [each.get_attribute("class") for each in pairs.all()]
+        texts = pairs.all_text_contents()
+        ranks = [int(text.split()[1].rstrip(":")) for text in texts]
+        assert ranks == sorted(ranks)
+        assert classes[0] == ("first" if step == 1 else "now")
+        if step > 1:
+            assert page.page.text_content(".caption").startswith(f"{texts[0].partition(': ')[2]} → ")
+        struck += classes.count("dead")
+    assert struck > 2
+    page.page.keyboard.press("End")
+    page.page.evaluate("location.hash = 'step=merge.1'")
+    ids = page.page.locator(".node[data-token] text.id")
+    ids.first.wait_for()
+    assert [int(text) for text in ids.all_text_contents()] == ggtok.Tokenizer.builtin("bpe").encode("unaffable")
+
+
+def test_a_word_of_unigram_is_one_lattice(opened: Any) -> None:
+    """A step for each dot, each with its best total; the unknown character is hatched and said."""
+    page = opened(ggtok.Tokenizer.builtin("unigram").explain("unaffable 👋"))
+    page.page.evaluate("location.hash = 'step=search.1.11'")
+    page.page.wait_for_function("document.querySelector('.link').href.endsWith('search.1.11')")
+    assert page.page.locator(".dot").count() == 11
+    assert page.page.locator(".dot .total").all_text_contents()[-1] == "\u221230.86"
+    assert page.page.locator(".arc.way").count() == 4
+    page.page.evaluate("location.hash = 'step=search.1.3'")
+    page.page.wait_for_function("document.querySelector('.link').href.endsWith('search.1.3')")
+    assert (page.page.locator(".arc.best").count(), page.page.locator(".arc.beaten").count()) == (1, 2)
+    page.page.evaluate("location.hash = 'step=search.2'")
+    page.page.locator(".hatch").wait_for()
+    assert "👋 is not in the vocabulary: it becomes the unknown token" in page.page.text_content(".caption")
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BUILTIN, TOKENIZERS
+from conftest import BUILTIN, TOKENIZERS, shared_files
+from ggtok import Tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -31,7 +32,7 @@ needs_node = pytest.mark.skipif(
 @pytest.mark.parametrize("name", BUILTIN)
 def test_steps_are_drawn_without_a_browser(name: str) -> None:
     draw_steps: Any = importlib.import_module("draw_steps")
-    trace = TOKENIZERS[name].explain(TEXT).to_json()
+    trace = TOKENIZERS[name].explain(TEXT)._raw.page()
     stages = draw_steps.stages(trace)
     steps = [(at, step) for at, stage in enumerate(stages) for step in (0, stage.length // 2, -1)]
     pictures = draw_steps.draw_all(trace, steps)
@@ -59,26 +60,33 @@ def test_the_moving_picture_is_current_and_stands_still_if_wanted() -> None:
     assert "prefers-color-scheme: dark" in picture
     assert re.findall(r"https?://[^\"' ]*", picture) == ["http://www.w3.org/2000/svg"]
     # Without motion it shows the last scene.
-    hidden = {text for group in root.iter(f"{SVG}g") if group.get("style") == "opacity: 0" for text in group.iter()}
+    hidden = {text for group in root.iter(f"{SVG}g") if "opacity: 0" in group.get("style", "") for text in group.iter()}
     seen = ["".join(text.itertext()) for text in root.iter(f"{SVG}text") if text not in hidden]
-    assert "6 tokens for 13 characters." in " ".join(seen)
-    assert "Each piece" not in " ".join(seen)
-    assert {"9713", "5981", "6266", "78", "9612", "30"} <= set(seen)
+    assert "strawberry becomes str · aw · berry in 7 merges." in " ".join(seen)
+    assert {"496", "675", "15717"} <= set(seen)
+    assert "first" not in " ".join(seen)
 
 
-def test_the_scenes_of_the_moving_picture_are_those_of_the_trace() -> None:
+def test_the_scenes_of_the_moving_picture_are_those_of_the_story() -> None:
+    """They begin and end with the finished word, and take ten seconds at most."""
     moving: Any = importlib.import_module("make_moving_picture")
-    trace: Any = TOKENIZERS["bpe"].explain("What is LoRA?")
-    shown = list(moving.scenes(trace))
-    merges = sum(not pop.stale for piece in trace.fragments[0].steps.pieces for pop in piece.merging.pops)
-    assert sum("→" in "".join(text for text, _ in scene.caption) for scene in shown) == merges
-    assert [(box.start, box.end) for box in shown[-1].boxes] == trace.offsets
-    assert [scene.num_tokens for scene in shown][-1] == len(trace.ids)
+    page = json.loads(moving.STORY.read_text(encoding="utf-8"))
+    shown = list(moving.scenes(page))
+    assert shown[0] is shown[-1]
+    assert [page["text"][box.start : box.end] for box in shown[-1].boxes] == ["str", "aw", "berry"]
+    assert moving.Animation(len(shown)).seconds <= 10
     for scene in shown:
         chars, boxes = scene.places()
         assert chars == sorted(chars)
         assert min(boxes.values()) > moving.MARGIN
         assert max(place + moving.width_of(box) for box, place in boxes.items()) < moving.WIDTH - moving.MARGIN
+
+
+@pytest.mark.parametrize("path", shared_files("vocabs/llama-bpe.gguf"))
+def test_the_moving_picture_is_of_llama_3(path: Path) -> None:
+    moving: Any = importlib.import_module("make_moving_picture")
+    trace = Tokenizer.from_gguf(path).explain(moving.TEXT, add_special=False)
+    assert json.loads(trace._raw.page()) == json.loads(moving.STORY.read_text(encoding="utf-8"))
 
 
 @needs_node

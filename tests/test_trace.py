@@ -21,13 +21,14 @@ from conftest import BUILTIN, every_kind, shared_files
 from ggtok import GgtokError, Tokenizer
 from ggtok.lab.explain import compare, terminal
 from ggtok.lab.explain.explain import Trace
+from ggtok.lab.explain.pictures import picture
 from ggtok.lab.explain.record import Why
 from ggtok.lab.explain.sections import sections
-from ggtok.lab.explain.stages import units
 from ggtok.lab.explain.step import Walk
 from ggtok.lab.explain.strip import strip
 from ggtok.lab.explain.tables import Section
 from ggtok.lab.explain.terminal_tables import shortened
+from ggtok.lab.explain.units import Story, parts_of
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import strategies
@@ -92,9 +93,7 @@ def check_walk(trace: Trace) -> None:
     """Each token is made by one unit, every step can be shown, and at the end all tokens are known."""
     walk = Walk(trace)
     made = [place for unit in walk.units[:-1] for place in unit.tokens]
-    own = [each for each in trace.fragments if each.steps is not None]
-    ranges = [range(each.first_token, each.first_token + each.num_tokens) for each in own]
-    assert sorted(made) == [place for each in ranges for place in each]
+    assert sorted(made) == [place for place, token in enumerate(trace.tokens) if token.fragment is not None]
     for number in {*range(min(len(walk), 8)), len(walk) - 1}:
         walk.at, walk.inside = number, None
         fits(walk.screen(60, 24, False), 60)
@@ -231,18 +230,38 @@ def test_a_place_of_a_reason_is_in_characters() -> None:
 
 
 def test_two_candidates_are_told() -> None:
-    """PLaMo-2's cheapest ways, from right to left; what costs more than the second best is only drawn."""
+    """PLaMo-2's cheapest ways, from right to left; what costs more than the third best is only drawn."""
     texts, scores = [b"a", b"ab", b"b", b"abc", b"c", b"bc"], [-1.0, -1.5, -2.0, -4.0, -1.0, -3.0]
     types = [2, 3, 3, *[6] * 256, *[1] * len(texts)]
     tokens = [b"<unk>", b"<s>", b"</s>", *BYTE_TOKENS, *texts]
     vocab = Vocab("plamo2", tokens, types, [*[0.0] * 259, *scores], unk=0, bos=1, eos=2)
-    first = list(units(Tokenizer.from_gguf(vocab.gguf()).explain("abc")))[2].whole()
-    assert "".join(text for text, _ in first.caption) == (
-        "3 tokens could begin here. ab (1.5) makes 2.5 to the end: the least. abc (4) would make 4: rejected."
+    trace = Tokenizer.from_gguf(vocab.gguf()).explain("abc")
+    story = Story(trace)
+    assert (story.units[0].stage, story.units[0].length) == ("search", 4)
+    [told] = story.told(story.units[:1]).values()
+    assert "".join(text for text, _ in parts_of(told["steps"][2])) == (
+        "3 tokens begin at this dot. ab (1.5) makes 2.5: the best. abc (4) would make 4: beaten. "
+        "a (1) would make 4: beaten."
     )
-    drawn = ["".join(text for text, _ in line) for line in first.picture]
-    assert drawn == ["abc", "╰╯ ab 2.5", "╰─╯ abc 4", "╵ a 4", "╵ a 1003"]
-    assert first.span == (0, 3)
+    drawn = ["".join(text for text, _ in line) for line in picture(told["drawing"], 2, trace.tokens)]
+    assert drawn == ["abc", "╰╯ ab 2.5", "╰─╯ abc 4 beaten", "╵ a 4 beaten"]
+    assert told["drawing"]["totals"] == ["2.5", "3", "1", "0"]
+    weights = {arc["text"]: arc["weight"] for arc in told["drawing"]["arcs"]}
+    assert [weights["a"], weights["abc"]] == [1.0, 0.0]
+
+
+def test_a_special_token_that_is_read_as_text_is_said_first() -> None:
+    """The short form names it, and the option that reads it."""
+    lines = Tokenizer.builtin("bpe").explain("Hi<|im_end|>").to_text(width=200).split("\n")
+    told = "Read as text: <|im_end|>. --parse-special (parse_special=True) reads special tokens in the text as tokens."
+    assert lines[1] == told
+    assert "Read as text" not in Tokenizer.builtin("bpe").explain("Hi<|im_end|>", parse_special=True).to_text()
+
+
+def test_a_word_that_is_one_token_with_a_space() -> None:
+    reasons = Tokenizer.builtin("bpe").explain("first").why(0, 5).reasons
+    assert [reason.kind for reason in reasons] == ["not_in_vocabulary", "one_with_space"]
+    assert reasons[-1].message == "“first” is one token with a space before it: “ first” is token 6665."
 
 
 def test_arguments_of_text() -> None:

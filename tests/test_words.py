@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 from ggtok.lab.explain.words import said, say, words
 
+ROOT = Path(__file__).resolve().parents[1]
+STORY = json.loads((ROOT / "rust/explain/src/story/words.json").read_text(encoding="utf-8"))
+
 
 def test_a_sentence_takes_values_as_they_are() -> None:
     """Marks and braces in a value have no meaning."""
-    parts = said("captions.token", text="**{token}**", token=7)
-    assert parts == [("**{token}**", True), (" is token ", False), ("7", False), (".", False)]
-    assert say("captions.token", text="a", token=7) == "a is token 7."
+    parts = said("verdict.differ", character="**{b}**", a="x", b="y")
+    assert parts[1:4] == [("**{b}**", False), (": ", False), ("x", True)]
+    assert say("verdict.counts", a=1, b=2) == "1 and 2 tokens."
 
 
-@pytest.mark.parametrize("key", ["captions.there_is_none", "ideas.none_such"])
+@pytest.mark.parametrize("key", ["verdict.there_is_none", "ideas.none_such"])
 def test_a_sentence_that_is_missing_is_an_error(key: str) -> None:
     with pytest.raises(KeyError):
         say(key)
     with pytest.raises(KeyError):
-        say("captions.token", text="a")
+        say("verdict.counts", a="a")
 
 
 def test_sentences_are_well_formed() -> None:
-    for group in words().values():
+    for group in (*words().values(), *STORY.values()):
         for sentence in group.values():
             assert sentence.count("**") % 2 == 0
             assert not re.search(r"[{}]", re.sub(r"\{\w+\}", "", sentence))
 
 
 def test_plural_forms_are_complete() -> None:
-    captions = words()["captions"]
+    captions = STORY["captions"]
     assert {key.removesuffix("_one") for key in captions if key.endswith("_one")} <= set(captions)

@@ -67,10 +67,10 @@ export class Explainer {
     }
   }
 
-  #show(trace, asked) {
+  #show(page, asked) {
     this.#clear();
     this.#note("");
-    const { tokens } = trace;
+    const { tokens } = page;
     this.#tokens = tokens;
     if (!tokens.length) return this.close();
     /** Why a token is not one with the next; null where the question makes no sense. */
@@ -83,7 +83,7 @@ export class Explainer {
       asked.at = at;
       this.#on.token(at);
     };
-    this.#view = mountTrace(this.#box, { trace, why }, { onToken, keys: this.#section });
+    this.#view = mountTrace(this.#box, { page, why }, { onToken, keys: this.#section });
     const { at, place } = asked;
     const found = place === null ? -1 : tokens.findIndex(({ start, end }) => start <= place && place < end);
     const shown = found < 0 ? Math.min(at, tokens.length - 1) : found;

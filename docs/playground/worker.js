@@ -88,12 +88,12 @@ const calls = {
     }
     return { ids, spans, tokens, characters: numCharacters(text) };
   },
-  /** The trace of a text as JSON; `why` may then be asked about it. */
+  /** What is shown of a text's trace, as JSON; `why` may then be asked about it. */
   async explain(vocabulary, text, options) {
     const { tokenizer } = await open(vocabulary);
     await calls.forget();
     trace = tokenizer.explain(text, options);
-    return trace.toJSON();
+    return trace.toPage();
   },
   /** Why the bytes of the last trace's text are not one token. */
   why: async (start, end) => JSON.parse(trace.why(start, end)),

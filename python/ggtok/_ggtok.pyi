@@ -1144,6 +1144,12 @@ class RawTrace:
     def objects(self, classes: dict[str, type]) -> Any:
         """The trace as dataclasses, given by the names of Rust's structures."""
 
+    def story(self, told: set[int]) -> str:
+        """The steps as a reader walks through them, as JSON, with those units told that have these ids."""
+
+    def page(self) -> str:
+        """All that a page shows of the trace, as JSON."""
+
     def why(self, start: int, end: int) -> str:
         """Why the bytes from `start` to `end` did not become one token, as JSON."""
 

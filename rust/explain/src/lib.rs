@@ -20,6 +20,7 @@ mod plamo2;
 mod rwkv;
 mod special;
 mod spm;
+pub mod story;
 mod texts;
 mod unigram;
 mod why;

@@ -30,7 +30,10 @@ pub(super) struct Merge {
 
 /// What decides which pair merges first, lowest first: the rank, or the score, highest first and NaN last; then the
 /// position.
-fn priority(bigram: &Bigram) -> (Option<usize>, u32, usize) {
+pub(super) type Priority = (Option<usize>, u32, usize);
+
+/// The priority of a pair.
+pub(super) fn priority(bigram: &Bigram) -> Priority {
     // Adding zero makes the negative zero positive. The bits order positive numbers, and negative ones in reverse.
     let score = bigram.score.unwrap_or_default() + 0.0;
     let descending = match score.to_bits() {

@@ -177,7 +177,8 @@ pub struct Reason {
     /// The kind of reason: `one_token` (they did), `special_not_parsed`, `special_boundary`, `piece_boundary`,
     /// `word_boundary`, `normalized`, `not_in_vocabulary`, `merge_missing` (the token exists, but no merges lead to it
     /// from these symbols), `merge_lost` (a neighbour was merged first), `score_lost` (other tokens have a higher sum
-    /// or a lower cost), `longer_match` (a longer token was taken), `unknown_word`.
+    /// or a lower cost), `longer_match` (a longer token was taken), `unknown_word`, `one_with_space` (with a space
+    /// before them they are).
     pub kind: &'static str,
     /// The reason in a sentence.
     pub message: String,

@@ -84,6 +84,17 @@ impl<'a> Asked<'a> {
         if self.find_special() {
             return;
         }
+        self.find_steps(tokens);
+        let spaced = [b" ", &trace.text.0[self.range.clone()]].concat();
+        if let Some(token) = self.tokenizer.id_of_piece(&spaced).filter(|_| spaced[1] != b' ') {
+            let message =
+                format!("{} is one token with a space before it: {} is token {token}.", text, quoted(&spaced));
+            self.add("one_with_space", message, None, Some(token));
+        }
+    }
+
+    /// What the steps of the fragment say.
+    fn find_steps(&mut self, tokens: &[usize]) {
         let Some(fragment) = self.fragment() else { return };
         let range = self.range.start - fragment.start..self.range.end - fragment.start;
         let start = fragment.start;

@@ -1,5 +1,6 @@
 //! Traces: every step of an algorithm as JSON, which the Python layer turns into classes.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ggtok_core::TokenId;
@@ -58,6 +59,16 @@ impl RawTrace {
     #[doc = doc!(RawTrace.objects)]
     fn objects<'py>(&self, classes: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
         objects(&self.trace, classes)
+    }
+
+    #[doc = doc!(RawTrace.story)]
+    fn story(&self, py: Python<'_>, told: HashSet<usize>) -> PyResult<String> {
+        run_long(py, || serde_json::to_string(&self.trace.story(&|id| told.contains(&id))).map_err(NoJson))
+    }
+
+    #[doc = doc!(RawTrace.page)]
+    fn page(&self, py: Python<'_>) -> PyResult<String> {
+        run_long(py, || serde_json::to_string(&self.trace.page()).map_err(NoJson))
     }
 
     #[doc = doc!(RawTrace.why)]

@@ -252,6 +252,8 @@ export class Trace {
 
   /** The JSON text of all steps, as Python's `Trace.to_json()` writes it. */
   toJSON(): string;
+  /** The JSON text of what a page shows: the text, its tokens, and the steps as a reader walks through them. */
+  toPage(): string;
 
   /**
    * Why some bytes of the text did or did not become one token, as JSON: `outcome`, `message` and `reasons`.

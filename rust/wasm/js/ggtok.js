@@ -416,6 +416,11 @@ export class Trace {
     return call(() => raw.json());
   }
 
+  toPage() {
+    const { raw } = this.#held;
+    return call(() => raw.page());
+  }
+
   why(startByte, endByte) {
     const { raw } = this.#held;
     return call(() => raw.why(startByte, endByte));

@@ -217,6 +217,11 @@ impl RawTrace {
         serde_json::to_string(&self.trace).map_err(failed)
     }
 
+    /// All that a page shows of it, as JSON.
+    pub fn page(&self) -> Result<String, JsValue> {
+        serde_json::to_string(&self.trace.page()).map_err(failed)
+    }
+
     /// Why a range of bytes is not one token, or is, as JSON.
     pub fn why(&self, start: usize, end: usize) -> Result<String, JsValue> {
         let why = self.explainer.why(&self.trace, start..end).map_err(failed)?;

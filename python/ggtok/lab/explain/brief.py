@@ -7,17 +7,23 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 
 from . import strip
+from .pictures import line
 from .record import Record
-from .stages import idea, title_of, units
 from .terminal import fitted, padded, styled, wrapped
 from .terminal_tables import headline, shortened
-from .units import Unit
+from .units import Story, Unit, text_face
 
 MOST_LINES = 24
 """The lines of a stage; more of its parts are left out in the middle."""
 
 STRIP_LINES = 8
 """The lines of the strip."""
+
+LISTED = {"merge", "dna", "search", "match"}
+"""The stages whose units are listed."""
+
+MOST_NAMED = 3
+"""Special tokens that are named."""
 
 MOST_IDS = 40
 """The columns that ids beside a line take at most."""
@@ -29,34 +35,38 @@ def render(trace: Record, width: int, colors: bool) -> str:
 
 
 def _lines(trace: Record, width: int, colors: bool) -> Iterator[str]:
+    story = Story(trace)
     yield styled(headline(trace, width), "title", colors)
-    yield from wrapped(idea(trace), width)
+    if trace.unread:
+        texts = dict.fromkeys(text_face(each.text) for each in trace.unread)
+        what = f"{', '.join([*texts][:MOST_NAMED])}{', …' * (len(texts) > MOST_NAMED)}"
+        told = f"Read as text: {what}. --parse-special (parse_special=True) reads special tokens in the text as tokens."
+        yield from (styled(line, "warning:", colors) for line in wrapped(told, width))
+    yield from wrapped(story.idea, width)
     cut = [line for line, _ in strip.lines(strip.strip(trace), width, colors)]
     if cut:
         yield ""
     for part in shortened(cut, STRIP_LINES):
         yield fitted(f"... {part} more lines ...", width) if isinstance(part, int) else part
-    found = units(trace)
-    for stage in dict.fromkeys(unit.stage for unit in found):
-        own = [unit for unit in found if unit.stage == stage and unit.line is not None]
-        if own:
-            yield ""
-            yield styled(title_of(stage), "header", colors)
-            yield from _parts(trace, own, width, colors)
+    for stage in filter(LISTED.__contains__, story.stages):
+        yield ""
+        yield styled(story.stages[stage], "header", colors)
+        yield from _parts(trace, story, stage, width, colors)
 
 
-def _parts(trace: Record, own: list[Unit], width: int, colors: bool) -> Iterator[str]:
-    """A line for each unit of a stage, in the order of the text, with the ids of its tokens."""
-    own = sorted(own, key=lambda unit: unit.tokens.start)
+def _parts(trace: Record, story: Story, stage: str, width: int, colors: bool) -> Iterator[str]:
+    """A line for each unit of a stage, with the ids of its tokens."""
+    shown = shortened([unit for unit in story.units if unit.stage == stage and unit.tokens], MOST_LINES)
+    told = story.told(unit for unit in shown if isinstance(unit, Unit))
     rows = []
-    for part in shortened(own, MOST_LINES):
-        if isinstance(part, int):
-            rows.append((f"... {part} more ...", ""))
+    for unit in shown:
+        if isinstance(unit, int):
+            rows.append((f"... {unit} more ...", ""))
             continue
-        ids = _ids([trace.tokens[place].id for place in part.tokens], min(MOST_IDS, width // 2))
+        ids = _ids([trace.tokens[place].id for place in unit.tokens], min(MOST_IDS, width // 2))
         room = width - cell_len(ids) - 4
-        rows.append((fitted(part.line(room) if part.line else "", room), ids))
-    most = max(cell_len(text) for text, _ in rows)
+        rows.append((fitted(line(told[unit.id], room), room), ids))
+    most = max((cell_len(text) for text, _ in rows), default=0)
     for text, ids in rows:
         gap = min(most, width - cell_len(ids) - 4)
         yield f"  {padded(text, max(gap, cell_len(text)))}  {styled(ids, 'lost', colors)}".rstrip()

@@ -26,7 +26,7 @@ from .terminal_tables import cells, headline, shortened, shown
 from .utf8 import to_bytes
 from .words import words
 
-SCRIPTS = ("base", "table", "merging", "spans", "lattice", "walks", "stages", "tokens", "frame", "mount", "verdict")
+SCRIPTS = ("base", "table", "merging", "spans", "lattice", "stages", "tokens", "frame", "mount", "verdict")
 """The scripts of `page/` that build the view of a trace in any page, in the order in which they need each other."""
 
 TITLE = 100
@@ -66,7 +66,7 @@ def compare_page(a: Record, b: Record, names: tuple[str, str]) -> str:
 
 
 def _parts(trace: Record) -> dict[str, str]:
-    return {"trace": trace.to_json(), "why": _dumps(_whys(trace)), "sections": _array(map(_section, sections(trace)))}
+    return {"page": trace._raw.page(), "why": _dumps(_whys(trace)), "sections": _array(map(_section, sections(trace)))}
 
 
 def _object(parts: Mapping[str, str]) -> str:
@@ -89,7 +89,7 @@ def render(view: str, title: str, parts: Mapping[str, str]) -> str:
     """A page. `view` says which view of `main.js` draws it, from `parts`, which are JSON."""
     folder = files(__package__) / "page"
     style = (folder / "style.css").read_text(encoding="utf-8")
-    script = scripts(*SCRIPTS, "trie", "compare", "main")
+    script = scripts(*SCRIPTS, "walks", "trie", "compare", "main")
     data = _object({"view": json.dumps(view), **parts})
     values = {
         "policy": f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "

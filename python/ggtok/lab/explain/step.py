@@ -21,10 +21,10 @@ from rich.cells import cell_len
 from ...errors import GgtokError
 from . import strip
 from .explain import Trace
-from .stages import idea, title_of, units
+from .pictures import Line, picture
 from .terminal import fitted, padded, styled, wrapped
 from .terminal_tables import LEAST_WIDTH
-from .units import Line, Step, Unit
+from .units import Story, Unit, parts_of
 
 HELP = (
     ("→  ←   n  p", "next step, step before"),
@@ -71,8 +71,8 @@ class Walk:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.units = units(trace)
-        self.idea = idea(trace)
+        self.story = Story(trace)
+        self.units = self.story.units
         self.at = 0
         self.inside: int | None = None
         self.helps = False
@@ -132,11 +132,11 @@ class Walk:
             }
             self.at, self.inside = min(max(moves[action], 0), len(self) - 1), None
 
-    def step(self) -> Step:
-        """What is shown now."""
-        if self.inside is None or self.unit.inside is None:
-            return self.unit.whole()
-        return self.unit.inside(self.inside)
+    def step(self) -> tuple[list[tuple[str, bool]], list[Line]]:
+        """What is said and drawn now."""
+        told = self.story.told([self.unit])[self.unit.id]
+        caption = told["whole"] if self.inside is None else told["steps"][self.inside]
+        return parts_of(caption), picture(told["drawing"], self.inside, self.trace.tokens)
 
     def known(self) -> list[bool]:
         """Which tokens are known after this step."""
@@ -145,17 +145,13 @@ class Walk:
         for unit in done:
             for place in unit.tokens:
                 known[place] = True
-        if not done or done[-1].stage != "special":
-            for fragment in self.trace.fragments if self.at else ():
-                if fragment.token is not None:
-                    known[fragment.first_token] = True
         return known
 
     def screen(self, width: int, height: int, colors: bool) -> list[str]:
         """The lines of the screen: at most `height`, each at most `width` columns wide."""
         if width < LEAST_WIDTH or height < 8:
             return wrapped("The terminal is too small.", max(width, 1))[:height]
-        lines = [styled(line, "title", colors) for line in wrapped(self.idea, width)]
+        lines = [styled(line, "title", colors) for line in wrapped(self.story.idea, width)]
         if self.helps:
             room = max(len(keys) for keys, _ in HELP)
             rows = [f"{padded(keys, room)}  {what}" for keys, what in HELP]
@@ -163,31 +159,32 @@ class Walk:
                 rows = [f"{keys}  {what}" for keys, what in HELP]
             lines += ["", *(line for row in rows for line in wrapped(row, width))]
         else:
-            step = self.step()
+            caption, drawn = self.step()
             lines += [fitted(self._bar(), width), ""]
-            lines += self._strip(step, width, colors)
-            lines += ["", *_caption(step, width, colors), ""]
-            lines += _picture(step.picture, width, height - len(lines) - 1, colors)
+            lines += self._strip(width, colors)
+            lines += ["", *_caption(caption, width, colors), ""]
+            lines += _picture(drawn, width, height - len(lines) - 1, colors)
         lines = lines[: height - 1]
         return [*lines, *[""] * (height - 1 - len(lines)), self._status(width)]
 
     def _bar(self) -> str:
         """The stages, with how far the current one is."""
         parts = []
-        for stage in dict.fromkeys(unit.stage for unit in self.units):
+        for stage, title in self.story.stages.items():
             own = [at for at, unit in enumerate(self.units) if unit.stage == stage]
             if self.unit.stage != stage:
-                parts.append(f" {title_of(stage)} ")
+                parts.append(f" {title} ")
             elif len(own) == 1:
-                parts.append(f"[{title_of(stage)}]")
+                parts.append(f"[{title}]")
             else:
-                parts.append(f"[{title_of(stage)} {own.index(self.at) + 1} of {len(own)}]")
+                parts.append(f"[{title} {own.index(self.at) + 1} of {len(own)}]")
         return "──".join(parts)
 
-    def _strip(self, step: Step, width: int, colors: bool) -> list[str]:
-        """The tokens that are known so far in the text: the lines around what the step is about."""
+    def _strip(self, width: int, colors: bool) -> list[str]:
+        """The tokens that are known so far in the text: the lines around those that the step is about."""
         cut = list(strip.lines(strip.strip(self.trace, self.known()), width, colors))
-        at = 0 if step.span is None else next((at for at, (_, end) in enumerate(cut) if end > step.span[0]), len(cut))
+        own = self.trace.tokens[self.unit.tokens.start : self.unit.tokens.stop]
+        at = next((at for at, (_, end) in enumerate(cut) if own and end > own[0].start), 0)
         first = max(0, min(at - STRIP_LINES // 2, len(cut) - STRIP_LINES))
         return [line for line, _ in cut[first : first + STRIP_LINES]] or [""]
 
@@ -208,10 +205,10 @@ class Walk:
         return fitted("  ".join(shown), width)
 
 
-def _caption(step: Step, width: int, colors: bool) -> Iterator[str]:
+def _caption(caption: list[tuple[str, bool]], width: int, colors: bool) -> Iterator[str]:
     """The sentences in lines, with emphasis."""
-    plain = "".join(text for text, _ in step.caption)
-    marks = [is_strong for text, is_strong in step.caption for _ in text]
+    plain = "".join(text for text, _ in caption)
+    marks = [is_strong for text, is_strong in caption for _ in text]
     at = 0
     for line in wrapped(plain, width):
         parts: list[tuple[str, bool]] = []

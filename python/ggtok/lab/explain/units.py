@@ -1,56 +1,64 @@
-"""A trace as the units that a reader walks through: one for each piece, word or place, in named stages.
+"""The story of a trace, as `rust/explain` tells it: its units, in the order in which a reader walks through them.
 
-A unit is one step until it is opened; then each of its inner steps is one. `merge_units` and `choose_units` make those
-of each algorithm, with the sentences of `words.json`, which the page shares. Pictures are lines of parts with a style.
+A unit is one step until it is opened; then each of its inner steps is one. `pictures` draws them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any
 
-from ...trace import Text, Token
+from ...trace import Text
 from .record import Record
-from .tables import Span
 from .utf8 import to_bytes, to_text
-from .words import said
-
-Said: TypeAlias = list[tuple[str, bool]]
-"""Sentences in parts, each with whether it is emphasised."""
-
-Line: TypeAlias = list[tuple[str, str]]
-"""A line of a picture in parts, each with its style."""
 
 VISIBLE = {code: 0x2400 + code for code in range(0x20)} | {0x0A: "↵", 0x20: "␣", 0x7F: "␡"}
 """How spaces and controls are shown."""
 
 
-class Step(NamedTuple):
-    """What a reader sees at once."""
-
-    caption: Said
-    picture: list[Line]
-    span: Span | None = None
-    """The bytes of the text that it is about."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Unit:
     """A part of a stage."""
 
+    id: int
+    """The number by which the story tells it."""
     stage: str
-    """A name of `words.json`."""
     tokens: range
     """The places of the tokens that are known once it is done."""
-    whole: Callable[[], Step]
-    """The unit as one step."""
-    length: int = 0
+    length: int
     """How many steps are inside; none if it does not open."""
-    inside: Callable[[int], Step] | None = None
-    """A step inside."""
-    line: Callable[[int], str] | None = None
-    """The unit on one line of so many columns, if it is worth one."""
+
+
+class Story:
+    """The units of a trace, which are told when they are asked for. O(n) time for n steps."""
+
+    def __init__(self, trace: Record) -> None:
+        found = json.loads(trace._raw.story(set()))
+        self._raw = trace._raw
+        self.idea: str = found["idea"]
+        self.stages: dict[str, str] = dict(found["stages"])
+        """Their names."""
+        self.units = [
+            Unit(each["id"], each["stage"], range(*each["tokens"]), each["length"]) for each in found["units"]
+        ]
+
+    def told(self, units: Iterable[Unit]) -> dict[int, dict[str, Any]]:
+        """What is shown of units, by their numbers: `Told` of `rust/explain/src/story.rs` has the fields."""
+        found = json.loads(self._raw.story({unit.id for unit in units}))
+        return {each["id"]: each for each in found["units"] if "drawing" in each}
+
+
+def parts_of(caption: str) -> list[tuple[str, bool]]:
+    """A caption in parts, each with whether it is emphasised."""
+    parts = enumerate(caption.split("\x01"))
+    return [(printable(part), place % 2 == 1) for place, part in parts if part]
+
+
+def printable(text: str) -> str:
+    """A text of the story with signs for what this terminal cannot print."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else escaped(each) for each in text)
 
 
 def face(data: bytes) -> str:
@@ -80,80 +88,3 @@ def escaped(character: str) -> str:
 def text_face(text: Text) -> str:
     """The same for a text of a trace."""
     return face(to_bytes(text))
-
-
-def number(value: float | None) -> str:
-    """A score or a rank, with as many digits as help."""
-    if value is None:
-        return "none"
-    written = str(value) if isinstance(value, int) else f"{round(value, 2) + 0.0:.2f}".rstrip("0").rstrip(".")
-    return written.replace("-", "\u2212")
-
-
-def counted(key: str, n: int, **values: object) -> Said:
-    """A sentence about a number of things: its form for none or for one, if it has that."""
-    from .words import words
-
-    ending = {0: "_none", 1: "_one"}.get(n, "")
-    name = f"{key}{ending}" if f"{key}{ending}" in words()["captions"] else key
-    return said(f"captions.{name}", n=f"{n:,}", **values)
-
-
-def joined(*sentences: Said) -> Said:
-    """Sentences one after the other, with spaces between them."""
-    found: Said = []
-    for sentence in sentences:
-        if sentence:
-            found += [(" ", False), *sentence] if found else sentence
-    return found
-
-
-def special_units(trace: Record) -> Iterator[Unit]:
-    """The search for special tokens, if any are in the text."""
-    rows = [(match, True) for match in trace.special] + [(match, False) for match in trace.unread]
-    if not rows:
-        return
-    text = to_bytes(trace.text)
-
-    def marked(upto: int) -> list[Line]:
-        line, at = [], 0
-        for match, is_read in sorted(rows[:upto], key=lambda row: row[0].start):
-            line += [(face(text[at : match.start]), ""), (face(text[match.start : match.end]), _MARKS[is_read])]
-            at = match.end
-        return [[*line, (face(text[at:]), "")]]
-
-    def inside(step: int) -> Step:
-        if step == 0:
-            return Step(said("captions.special_start"), marked(0))
-        match, is_read = rows[step - 1]
-        key = "captions.special_read" if is_read else "captions.special_unread"
-        return Step(said(key, text=text_face(match.text), token=match.token), marked(step), (match.start, match.end))
-
-    def whole() -> Step:
-        last = inside(len(rows))
-        return last._replace(caption=joined(said("captions.special_start"), last.caption))
-
-    yield Unit(stage="special", tokens=range(0), whole=whole, length=len(rows) + 1, inside=inside)
-
-
-_MARKS = {True: "won", False: "lost"}
-
-
-def tokens_unit(trace: Record) -> Unit:
-    """The last unit: the numbers."""
-
-    def whole() -> Step:
-        size = len(trace.code_points)
-        characters = f"{size:,} character{'s' * (size != 1)}"
-        caption = counted("tokens", len(trace.tokens), characters=characters)
-        if trace.added_before is not None:
-            caption = joined(caption, said("captions.added_before", text=text_face(trace.tokens[0].text)))
-        if trace.added_after is not None:
-            caption = joined(caption, said("captions.added_after", text=text_face(trace.tokens[-1].text)))
-        return Step(caption, [_of_token(token) for token in trace.tokens])
-
-    return Unit(stage="tokens", tokens=range(len(trace.tokens)), whole=whole)
-
-
-def _of_token(token: Token) -> Line:
-    return [(f"{token.id:>7}  ", "lost"), (text_face(token.piece or token.text), "")]

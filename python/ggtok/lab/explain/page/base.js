@@ -117,11 +117,8 @@ function sentenceOf(key, values) {
 }
 /** The sentence without emphasis. */
 const say = (key, values = {}) => sentenceOf(key, values).map(([text]) => text).join("");
-/** The sentence as nodes, for a caption, with a space after it. */
-const said = (key, values = {}) => [
-  ...sentenceOf(key, values).map(([text, isStrong]) => (isStrong ? el("strong", {}, text) : text)),
-  " ",
-];
+/** A sentence of a story as nodes: what is emphasised stands between two U+0001. */
+const nodesOf = (told) => told.split("\u0001").map((text, at) => (at % 2 ? el("strong", {}, text) : text));
 /** The key of a sentence about `n` things. */
 const countedKey = (key, n) => (n === 1 ? `${key}_one` : n ? key : `${key}_none`);
 

@@ -2,9 +2,9 @@
  * in the text, which a slider chooses. */
 
 function compareView(view) {
-  const traces = data.sides.map(({ trace }) => trace);
+  const traces = data.sides.map(({ page }) => page);
   const bytes = bytesOf(traces[0].text);
-  byId("facts").textContent = factsOf(traces[0]);
+  byId("facts").textContent = traces[0].facts;
   const results = traces.map(({ tokens }) => ({
     ids: tokens.map(({ id }) => id),
     spans: tokens.flatMap(({ start, end }) => [start, end]),
@@ -34,7 +34,7 @@ function compareView(view) {
   const ring = starts.length ? "; a ring is around what they cut differently." : ".";
   const legend = el("p", { class: "muted" }, "Above the cuts of ", above, ", below those of ", below, ring);
   const sides = data.sides.map((side, at) => {
-    const name = `${data.names[at]}: ${plural(side.trace.tokens.length, "token")}`;
+    const name = `${data.names[at]}: ${plural(side.page.tokens.length, "token")}`;
     const box = el("section", { class: "side", "aria-label": name }, el("h2", {}, name));
     return { box, view: null };
   });

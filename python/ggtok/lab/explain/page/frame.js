@@ -4,13 +4,12 @@
 const SPEEDS = [0.5, 1, 2, 4];
 const PAUSE = 1300; // milliseconds between steps at speed 1
 const MOVE = 420; // how long a movement takes
-const MOST_ROOM = 420; // pixels
+const MOST_ROOM = 760; // pixels
 
-/** Units by their stage, in the order of the bar, each with the first of its steps. */
-function stagesFrom(units) {
+/** Units by their stage, in the order of the bar. */
+function stagesFrom(names, units) {
   const unitsIn = (key) => units.filter((unit) => unit.stage === key);
-  const stages = ORDER.map((key) => ({ key, name: say(`stages.${key}`), units: unitsIn(key) }));
-  return stages.filter((stage) => stage.units.length);
+  return names.map(([key, name]) => ({ key, name, units: unitsIn(key) }));
 }
 
 /** Moves what has just been drawn from where it comes from, unless motion is not wanted. Only transforms change. */
@@ -47,8 +46,8 @@ const addressOf = ({ key }, unit, inner) => [key, unit + 1, ...(inner == null ? 
  * after each step; `at` is `{stage, unit, inner, isOpen}`, places in `stages`. With the option `links`, the page's
  * address says the step. Keys work in the element `keys`. Returns `{show, showToken, next, destroy}`.
  */
-function mountFrame(container, { idea, units, head = [], foot = [], onStep = () => {} }, { links = false, keys = null } = {}) {
-  const stages = stagesFrom(units.map((unit) => ({ ...unit, length: Math.max(1, unit.length ?? 1) })));
+function mountFrame(container, { idea, names: stageNames, units, head = [], foot = [], onStep = () => {} }, { links = false, keys = null } = {}) {
+  const stages = stagesFrom(stageNames, units.map((unit) => ({ ...unit, length: Math.max(1, unit.length ?? 1) })));
   const open = new Set();
   const unfolded = new Set();
   let at = null; // {stage, unit, inner}: places in stages, in its units, and in the unit's steps
@@ -118,18 +117,16 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
     return details;
   };
 
-  function go(place, isForward = false) {
+  function go(to, isForward = false) {
     const before = at;
-    at = place;
+    at = to;
     const stage = stages[at.stage];
     const unit = unitAt();
     const closed = isClosed(unit);
-    const last = unit.length - 1;
-    const drawnStep = closed ? last : at.inner;
-    const drawer = closed ? unit.summary : null;
+    const step = closed ? null : at.inner;
     const view = { width: Math.max(280, picture.clientWidth || 720) };
     const steps = count(at.stage);
-    const step = stepInStage();
+    const place = stepInStage();
 
     if (before?.stage !== at.stage) {
       const hadFocus = slider.getRootNode().activeElement === slider;
@@ -143,22 +140,22 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
     }
     slider.hidden = steps < 2;
     slider.max = steps - 1;
-    slider.value = step;
-    slider.setAttribute("aria-valuetext", `Step ${step + 1} of ${steps}: ${unit.title}`);
-    counter.textContent = `${(step + 1).toLocaleString("en")} of ${steps.toLocaleString("en")}`;
+    slider.value = place;
+    slider.setAttribute("aria-valuetext", `Step ${place + 1} of ${steps}: ${unit.title}`);
+    counter.textContent = `${(place + 1).toLocaleString("en")} of ${steps.toLocaleString("en")}`;
     title.textContent = unit.length > 1 && !closed ? `${unit.title} (${at.inner + 1} of ${unit.length})` : unit.title;
     openButton.hidden = !(unit.opens && unit.length > 1);
     openButton.textContent = closed ? `Open ${unit.length.toLocaleString("en")} steps` : "Close steps";
     openButton.title = closed ? "See the steps in this one (Enter)" : "Back to one step (Enter)";
     link.href = `#step=${addressOf(stage, at.unit, closed || unit.length < 2 ? null : at.inner)}`;
     link.textContent = "link";
-    caption.replaceChildren(...[drawer ? drawer.caption() : unit.caption(drawnStep)].flat());
-    const drawn = drawer ? drawer.draw(view) : unit.draw(drawnStep, view);
+    caption.replaceChildren(...[unit.caption(step)].flat());
+    const drawn = unit.draw(step, view);
     picture.replaceChildren(...drawn.filter((node) => node != null));
     for (const box of [caption, picture]) keepRoom(box, before?.stage !== at.stage);
-    folds.replaceChildren(...(unit.folds?.(drawnStep) ?? []).map(foldOf));
+    folds.replaceChildren(...(unit.folds?.(at.inner) ?? []).map(foldOf));
     if (isForward) animate(picture, speed);
-    onStep(stages, { ...at, inner: drawnStep, isOpen: !closed });
+    onStep(stages, { ...at, inner: step ?? unit.length - 1, isOpen: !closed });
   }
 
   /** One step on, or back. Returns whether there is one. */
@@ -263,11 +260,10 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
     /** Goes to the first unit that makes a token. */
     showToken(token) {
       for (const [stage, { units: all }] of stages.entries()) {
-        const unit = all.findIndex(
-          ({ decides, owns, tokens: [from, to] }) => owns?.(token) || (decides && from <= token && token < to),
-        );
+        const unit = all.findIndex(({ tokens: [from, to] }) => from <= token && token < to);
         if (unit < 0) continue;
-        const inner = isClosed(all[unit]) ? 0 : (all[unit].stepOf?.(token) ?? all[unit].length - 1);
+        const { tokens: [from], byStep, length } = all[unit];
+        const inner = isClosed(all[unit]) ? 0 : byStep ? token - from : length - 1;
         return user(() => go({ stage, unit, inner }, true));
       }
     },
@@ -282,17 +278,9 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
 
 /** The tokens that are known at a step: ranges of all units that came before, and of this one as far as it is. */
 function rangesKnown(stages, { stage, unit, inner }) {
-  const found = [];
-  for (let i = 0; i <= stage; i++) {
-    const { units } = stages[i];
-    const to = i < stage ? units.length - 1 : unit;
-    for (let j = 0; j <= to; j++) {
-      const { decides, tokens, length } = units[j];
-      if (!decides) continue;
-      const step = i < stage || j < to ? length - 1 : inner;
-      if (decides !== true) found.push(...decides(step));
-      else if (step === length - 1) found.push(tokens);
-    }
-  }
-  return found;
+  const before = stages.slice(0, stage).flatMap(({ units }) => units);
+  const now = stages[stage].units[unit];
+  const [from, to] = now.tokens;
+  const known = inner === now.length - 1 ? to : now.byStep ? from + inner + 1 : from;
+  return [...before, ...stages[stage].units.slice(0, unit)].map(({ tokens }) => tokens).concat([[from, known]]);
 }

@@ -20,17 +20,8 @@ function themeButton() {
   name();
 }
 
-/** What the heading says about a trace besides its tokens. */
-function factsOf(trace) {
-  const facts = [plural(trace.code_points.length, "character"), plural(bytesOf(trace.text).length, "byte")];
-  if (trace.parse_special) facts.push("special tokens read");
-  if (trace.continues) facts.push("continues an earlier text");
-  if (!trace.add_special) facts.push("no BOS, EOS or SEP");
-  return facts.join(" · ");
-}
-
 function traceView(view) {
-  byId("facts").textContent = factsOf(data.trace);
+  byId("facts").textContent = data.page.facts;
   mountTrace(view, data, { links: true });
 }
 

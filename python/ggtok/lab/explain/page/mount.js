@@ -1,6 +1,6 @@
 /* A trace in the frame: the strip of tokens that fills while it runs, what is known about a token, and the tables. */
 
-/** What all views of a trace need to know, worked out once. The trace itself stays as it is. */
+/** What all views of a trace need to know, worked out once: `given` is `Page` of rust/explain/src/story.rs. */
 function prepare(given) {
   const trace = { ...given, bytes: bytesOf(given.text), reached: [], end: 0 };
   for (const token of trace.tokens) {
@@ -17,22 +17,16 @@ function whyOf(why) {
   return (place) => answers.get(place) ?? null;
 }
 
-/** The key of the idea of a trace: some vocabularies of BPE are special. */
-function ideaOf({ algorithm, fragments }) {
-  if (fragments.some(({ steps }) => steps?.stretches)) return "hybrid_dna";
-  return fragments.some(({ steps }) => steps?.rewritten?.includes("escaped")) ? "bpe_characters" : algorithm;
-}
-
 /**
- * Builds the view of a trace inside a container. `trace` is as `Trace.to_json` has it. `why` says why a token is not
+ * Builds the view of a trace inside a container. `page` is all that it shows, as `RawTrace.page` has it. `why` says why a token is not
  * one with the next: an array of `[place, {reasons}]`, or a function (place) → `{reasons}`, null, or a promise. `sections`
  * are tables. Options: `onToken(at)` is called when a token is chosen, keys work in the element `keys`, and with
  * `links` the page's address says the step and the keys work in the whole page. Returns `{showToken(at),
  * showStepOf(at), show(step), destroy()}`; a step is as in links, such as `merge.2`. `showStepOf(at)` goes to the step
  * that makes a token, without choosing the token.
  */
-function mountTrace(container, { trace: given, why, sections = null }, { onToken = () => {}, ...options } = {}) {
-  const trace = prepare(given);
+function mountTrace(container, { page, why, sections = null }, { onToken = () => {}, ...options } = {}) {
+  const trace = prepare(page);
   const strip = tokenStrip(trace, whyOf(why), (at) => {
     showToken(at, true);
     onToken(at);
@@ -50,14 +44,15 @@ function mountTrace(container, { trace: given, why, sections = null }, { onToken
   const frame = mountFrame(
     container,
     {
-      idea: say(`ideas.${ideaOf(trace)}`),
+      ...{ idea: trace.story.idea, names: trace.story.stages },
       units: unitsOf(trace),
       head: [head, ...strip.parts],
       foot,
       onStep(stages, at) {
         const unit = stages[at.stage].units[at.unit];
         strip.show(rangesKnown(stages, at));
-        strip.activate(...((at.isOpen ? unit.tokensAt?.(at.inner) : null) ?? unit.tokens));
+        const [from, to] = unit.tokens;
+        strip.activate(...(at.isOpen && unit.byStep ? [from + at.inner, from + at.inner + 1] : [from, to]));
       },
     },
     options,

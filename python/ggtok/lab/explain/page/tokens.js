@@ -9,7 +9,7 @@ function tokenFace(trace, at) {
   const inText = token.fragment != null && token.end > from;
   const bytes = inText ? trace.bytes.subarray(from, token.end) : bytesOf(token.piece);
   const partial = decoded(bytes) === null;
-  const special = token.fragment != null && trace.fragments[token.fragment].token != null;
+  const special = trace.special.includes(at);
   const kind = token.fragment == null ? "added" : special ? "special" : partial ? "byte" : "";
   const line = partial ? faceOf(bytes) : label(inText || bytes.length ? bytes : token.text);
   return { token, line, kind, inText, hasBreak: inText && bytes.at(-1) === 10 };
@@ -101,7 +101,7 @@ function tokenStrip(trace, why, select) {
   let chosen = null;
   let active = [];
   return {
-    parts: total ? [list, rest, signsOf(trace), card] : [muted("The text has no tokens.")],
+    parts: total ? [list, rest, trace.signs ? el("p", { class: "muted signs" }, trace.signs) : null, card] : [muted("The text has no tokens.")],
     options,
     count,
     /** Shows the tokens in `ranges`, and the rest of the text uncut. */
@@ -135,24 +135,6 @@ function tokenStrip(trace, why, select) {
   };
 }
 
-/** What the signs mean that the drawings have and the text has not. */
-function signsOf(trace) {
-  const { tokens, bytes, fragments } = trace;
-  const ofBytes = fragments.some(({ steps }) => steps?.kind === "bpe" && !steps.rewritten.length);
-  const isPart = tokens.some((_, at) => tokenFace(trace, at).kind === "byte");
-  const part = ofBytes || isPart ? bytes.find((byte) => byte > 0x7f) : undefined;
-  const signs = [
-    ["space", bytes.includes(0x20)],
-    ["line", bytes.includes(0x0a)],
-    ["word", tokens.some(({ text }) => label(text).startsWith("▁"))],
-    ["byte", part],
-  ];
-  const told = signs.filter(([, isThere]) => isThere);
-  const byte = part && hex(part);
-  const line = told.map(([key]) => say(`captions.sign_${key}`, { byte })).join(" · ");
-  return told.length ? el("p", { class: "muted signs" }, line) : null;
-}
-
 function tokenCard(trace, at, why, select) {
   const { token, line, kind } = tokenFace(trace, at);
   const facts = [
@@ -172,7 +154,7 @@ function tokenCard(trace, at, why, select) {
     return box;
   });
   const rows = facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
-  return [el("h3", {}, said("captions.chosen", { text: line })), el("dl", {}, rows), ...reasons];
+  return [el("h3", {}, "The token that you chose: ", el("strong", {}, line)), el("dl", {}, rows), ...reasons];
 }
 
 /** Why the token `at` is not one with its neighbour: `left` is the first of the two. */

@@ -244,5 +244,8 @@ function trieView(view) {
   const codes = trie.codes.flatMap(({ byte, code }) => [mono(byteName(byte)), ` ${code} `]);
   const head = [el("p", { class: "legend" }, words), el("p", {}, "Numbers of the bytes: ", codes)];
   const foot = [tablesOf(data.sections, null)];
-  mountFrame(view, { idea: say("ideas.trie"), units: trieUnits(trie), head, foot }, { links: true });
+  const units = trieUnits(trie);
+  const names = ["insert", "pack", "look_up"].filter((key) => units.some(({ stage }) => stage === key));
+  const stages = names.map((key) => [key, say(`stages.${key}`)]);
+  mountFrame(view, { idea: say("ideas.trie"), names: stages, units, head, foot }, { links: true });
 }

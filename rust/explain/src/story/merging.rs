@@ -1,0 +1,270 @@
+//! The units of SPM and of byte-pair encoding: how the symbols of a word or piece merge.
+
+use std::collections::BTreeMap;
+
+use ggtok_core::TokenId;
+
+use super::words::{Letters, and, counted, face, grouped, number, said, shortened};
+use super::{Drawing, Leaf, Pair, Teller, Told, rewriting};
+use crate::merging::{Priority, priority};
+use crate::trace::{Bigram, Bpe, Merging, Pop, Spm, Symbol, SymbolTokens};
+
+/// Symbols after which a word of SPM ends, even without a space.
+const LONGEST_WORD: usize = 40;
+/// How many of the symbols that are left a caption names.
+const MOST_TOLD: usize = 12;
+
+/// What merges by itself: a piece of byte-pair encoding, or a word of SPM. No merge crosses its ends.
+#[derive(Default)]
+struct Word<'t> {
+    title: String,
+    text: &'t [u8],
+    /// The number of its first symbol.
+    first: usize,
+    /// The bytes of each symbol in the text.
+    sizes: Vec<usize>,
+    queue: Vec<&'t Bigram>,
+    /// Those that merge.
+    merges: Vec<&'t Pop>,
+    /// The symbols that are left.
+    left: &'t [SymbolTokens],
+    /// Whether symbols are bytes first, some of which are only parts of characters.
+    is_bytes: bool,
+}
+
+/// The units of SPM for a fragment.
+pub(super) fn spm(teller: &mut Teller<'_>, steps: &Spm, text: &[u8]) {
+    teller.add("normalize", 0, 0, |_| {
+        let mut told = if text.contains(&b' ') { said!("spaces") } else { said!("spaces_none") };
+        if steps.space_prefix {
+            and(&mut told, said!("spaces_prefix"));
+        }
+        rewriting("Spaces", told, text, &steps.escaped.0)
+    });
+    let Merging { symbols, queue, pops, merged } = &steps.merging;
+    // The first symbol of each word, and how many of those that are left come before it.
+    let (mut starts, mut left) = (Vec::new(), 0);
+    for (at, last) in merged.iter().enumerate().filter(|(_, last)| last.n > 0) {
+        let is_full = starts.last().is_none_or(|(start, _)| at - start >= LONGEST_WORD);
+        if is_full || last.text.0.starts_with("▁".as_bytes()) {
+            starts.push((at, left));
+        }
+        left += 1;
+    }
+    starts.push((merged.len(), left));
+    let (mut words, mut at) = (Vec::new(), 0);
+    for ends in starts.windows(2) {
+        let sizes = Vec::from_iter(symbols[ends[0].0..ends[1].0].iter().map(|symbol| symbol.n));
+        let size = sizes.iter().sum::<usize>();
+        let title = format!("Word {} of {}: ", words.len() + 1, starts.len() - 1);
+        let (text, left) = (&steps.escaped.0[at..at + size], &steps.symbols[ends[0].1..ends[1].1]);
+        words.push(Word { title, text, first: ends[0].0, sizes, left, ..Word::default() });
+        at += size;
+    }
+    let word_of = |symbol| starts.partition_point(|(start, _)| *start <= symbol) - 1;
+    let own = |bigram: &Bigram| Some(word_of(bigram.left)).filter(|word| *word == word_of(bigram.right));
+    queue.iter().for_each(|bigram| own(bigram).into_iter().for_each(|word| words[word].queue.push(bigram)));
+    for pop in pops.iter().filter(|pop| pop.stale.is_none()) {
+        words[word_of(pop.bigram.left)].merges.push(pop);
+    }
+    words.into_iter().for_each(|word| word.add(teller));
+}
+
+/// The units of the pieces of byte-pair encoding.
+pub(super) fn pieces(teller: &mut Teller<'_>, steps: &Bpe) {
+    for (piece, at) in steps.pieces.iter().zip(1..) {
+        let title = format!("Piece {at} of {}: ", steps.pieces.len());
+        let (text, merging) = (&piece.text.0[..], &piece.merging);
+        if let Some(token) = piece.whole {
+            teller.add("merge", 1, 0, |place| {
+                let text = face(text);
+                let leaves = vec![Leaf { from: 0, to: 1, tokens: vec![(place, token)] }];
+                let letters = Letters { cells: vec![text.clone()], characters: Vec::new() };
+                let drawing = Drawing::Tree { letters, pairs: Vec::new(), leaves, legend: String::new() };
+                let told = Told::one(title + &shortened(&text, 30), said!("whole", text, token), drawing);
+                Told { lines: vec![text], ..told }
+            });
+            continue;
+        }
+        // A symbol that is spelled has a character for each byte.
+        let size = |symbol: &Symbol| match piece.spelled == piece.text {
+            true => symbol.n,
+            false => String::from_utf8_lossy(&symbol.text.0).chars().count(),
+        };
+        let sizes = Vec::from_iter(merging.symbols.iter().map(size));
+        let is_bytes = !text.is_ascii() && sizes.iter().all(|size| *size == 1);
+        let merges = merging.pops.iter().filter(|pop| pop.stale.is_none()).collect();
+        let queue = merging.queue.iter().collect();
+        Word { title, text, first: 0, sizes, queue, merges, left: &piece.symbols, is_bytes }.add(teller);
+    }
+}
+
+impl Word<'_> {
+    fn add(&self, teller: &mut Teller<'_>) {
+        let num_tokens = self.left.iter().flat_map(tokens_of).count();
+        let length = if self.merges.is_empty() { 0 } else { self.merges.len() + 1 };
+        teller.add("merge", num_tokens, length, |place| self.tell(place));
+    }
+
+    fn tell(&self, mut place: usize) -> Told {
+        let (text, n, merges) = (face(self.text), self.sizes.len(), self.merges.len());
+        let mut offsets = vec![0];
+        self.sizes.iter().for_each(|size| offsets.push(offsets[offsets.len() - 1] + size));
+        let letters = Letters::new(self.text, &offsets);
+        let named = |from: usize, to: usize| face(&self.text[offsets[from]..offsets[to]]);
+
+        let mut row = Symbols::new(self, &named);
+        let mut start = match self.is_bytes {
+            true => said!("start_bytes", text, n),
+            false => said!("start_characters", text, n),
+        };
+        and(&mut start, counted("waiting", row.waiting.len(), &[]));
+        let mut steps = vec![start];
+        for pop in &self.merges {
+            steps.push(row.merge(pop, steps.len()));
+        }
+        let nodes = row.nodes();
+        let mut pairs = row.pairs;
+        pairs.sort_by_key(|(priority, _)| *priority);
+        let pairs = pairs.into_iter().map(|(_, pair)| pair).collect();
+
+        let mut leaves = Vec::new();
+        for (&(from, to), symbol) in nodes.iter().zip(self.left) {
+            let tokens = Vec::from_iter((place..).zip(tokens_of(symbol)));
+            place += tokens.len();
+            leaves.push(Leaf { from, to, tokens });
+        }
+        let faces = Vec::from_iter(nodes.iter().map(|&(from, to)| named(from, to)));
+        let outcomes = || self.left.iter().zip(&faces).map(|(symbol, text)| outcome(symbol, text));
+        if let (Some(last), 1..) = (steps.last_mut(), merges) {
+            and(last, said!("end"));
+            outcomes().take(MOST_TOLD).for_each(|told| and(last, told));
+            and(last, if faces.len() > MOST_TOLD { "…".to_owned() } else { String::new() });
+        }
+
+        let result = faces.join(" · ");
+        let token = self.left.first().and_then(|symbol| symbol.token);
+        let mut whole = match token {
+            Some(token) if n == 1 => {
+                let unit = if self.is_bytes { "byte" } else { "character" };
+                said!("single", text, unit, token)
+            }
+            _ if n == 1 => String::new(),
+            Some(token) if faces.len() == 1 => {
+                let parts = shortened(&letters.cells.join(" "), 60);
+                counted("word_whole", merges, &[("parts", &parts), ("result", &result), ("token", &token)])
+            }
+            _ => counted("word", merges, &[("text", &text), ("result", &result)]),
+        };
+        let rare = self.left.iter().zip(outcomes()).filter(|(symbol, _)| symbol.token.is_none());
+        rare.take(MOST_TOLD).for_each(|(_, told)| and(&mut whole, told));
+        let by_rank = self.queue.first().is_none_or(|bigram| bigram.rank.is_some());
+        let legend = if by_rank { said!("ranks") } else { said!("scores") };
+        let drawing = Drawing::Tree { letters, pairs, leaves, legend };
+        let title = self.title.clone() + &shortened(&text, 30);
+        Told { steps, lines: vec![result], ..Told::one(title, whole, drawing) }
+    }
+}
+
+/// The symbols of a word while they merge, and the pairs that wait.
+struct Symbols<'w> {
+    first: usize,
+    named: &'w dyn Fn(usize, usize) -> String,
+    pairs: Vec<(Priority, Pair)>,
+    waiting: BTreeMap<Priority, (usize, &'w Bigram)>,
+    /// The pair that waits whose left symbol starts at a letter.
+    at: Vec<Option<Priority>>,
+    /// For the symbol that starts at a letter, where the one before it starts and where it ends.
+    links: Vec<(usize, usize)>,
+}
+
+impl<'w> Symbols<'w> {
+    fn new(word: &Word<'w>, named: &'w dyn Fn(usize, usize) -> String) -> Self {
+        let n = word.sizes.len();
+        let links = (0..n).map(|at| (at.saturating_sub(1), at + 1)).collect();
+        let (pairs, waiting) = (Vec::new(), BTreeMap::new());
+        let mut row = Self { first: word.first, named, pairs, waiting, at: vec![None; n], links };
+        word.queue.iter().for_each(|bigram| row.enter(bigram, 0));
+        row
+    }
+
+    /// Adds a pair to those that wait, unless it goes over the end of the word.
+    fn enter(&mut self, bigram: &'w Bigram, born: usize) {
+        let (Some(from), Some(mid)) = (bigram.left.checked_sub(self.first), bigram.right.checked_sub(self.first))
+        else {
+            return;
+        };
+        let Some(&(_, to)) = self.links.get(mid) else { return };
+        self.waiting.insert(priority(bigram), (self.pairs.len(), bigram));
+        self.at[from] = Some(priority(bigram));
+        let faces = ((self.named)(from, mid), (self.named)(mid, to));
+        let face = (self.named)(from, to);
+        let by = format!("{} {}", if bigram.rank.is_some() { "rule" } else { "score" }, value_of(bigram));
+        self.pairs.push((priority(bigram), Pair { from, mid, to, faces, face, by, born, died: None, won: false }));
+    }
+
+    /// A pair that waits no more.
+    fn leave(&mut self, from: usize, step: usize, won: bool) {
+        let gone = self.at[from].take().and_then(|key| self.waiting.remove(&key));
+        if let Some((at, _)) = gone {
+            let (_, pair) = &mut self.pairs[at];
+            (pair.died, pair.won) = (Some(step), won);
+        }
+    }
+
+    /// Merges a pair. Returns what is said about it.
+    fn merge(&mut self, Pop { bigram, added, .. }: &'w Pop, step: usize) -> String {
+        let (left, right) = (bigram.left - self.first, bigram.right - self.first);
+        let ((before, _), (_, end)) = (self.links[left], self.links[right]);
+        let by = if bigram.rank.is_some() { "rank" } else { "score" };
+        let waiting = self.waiting.len();
+        let key = format!("merge_{by}{}", if waiting > 1 { "" } else { "_one" });
+        let [one, other, merged] = [(left, right), (right, end), (left, end)].map(|(from, to)| (self.named)(from, to));
+        let (value, waiting) = (value_of(bigram), grouped(waiting));
+        let mut told =
+            said(&key, &[("left", &one), ("right", &other), ("merged", &merged), ("waiting", &waiting), (by, &value)]);
+        self.leave(left, step, true);
+        if let Some(&(pair, next)) = self.waiting.values().next() {
+            let key = if next.text == bigram.text { "next_same".to_owned() } else { format!("next_{by}") };
+            let (_, Pair { face, .. }) = &self.pairs[pair];
+            and(&mut told, said(&key, &[("text", face), (by, &value_of(next))]));
+        }
+        self.leave(right, step, false);
+        self.leave(before, step, false);
+        self.links[left].1 = end;
+        if let Some(after) = self.links.get_mut(end) {
+            after.0 = left;
+        }
+        added.iter().for_each(|bigram| self.enter(bigram, step));
+        told
+    }
+
+    /// The symbols as ranges of letters.
+    fn nodes(&self) -> Vec<(usize, usize)> {
+        let starts = std::iter::successors(Some(0), |&at| self.links.get(at).map(|(_, end)| *end));
+        starts.filter_map(|at| self.links.get(at).map(|(_, end)| (at, *end))).collect()
+    }
+}
+
+/// What decides when a pair merges.
+fn value_of(bigram: &Bigram) -> String {
+    let rank = bigram.rank.map(|rank| rank.to_string());
+    rank.unwrap_or_else(|| number(bigram.score.unwrap_or_default().into()))
+}
+
+/// The tokens of a symbol that is left.
+fn tokens_of(symbol: &SymbolTokens) -> impl Iterator<Item = TokenId> + '_ {
+    symbol.token.into_iter().chain(symbol.bytes.iter().filter_map(|byte| byte.token))
+}
+
+/// What became of a symbol that is left.
+fn outcome(symbol: &SymbolTokens, text: &str) -> String {
+    if let Some(token) = symbol.token {
+        return said!("token", text, token);
+    }
+    let bytes = symbol.bytes.iter().filter_map(|byte| Some(format!("{} ({})", face(&byte.text.0), byte.token?)));
+    match Vec::from_iter(bytes).join(", ") {
+        tokens if tokens.is_empty() => said!("dropped", text),
+        tokens => said!("bytes", text, tokens),
+    }
+}
