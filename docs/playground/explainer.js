@@ -38,9 +38,9 @@ export class Explainer {
     this.#section.hidden = false;
     await this.#explain({ ...given, at, place: null });
     if (wasOpen) return;
-    this.#section.querySelector("h2").focus({ preventScroll: true });
-    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
-    this.#section.scrollIntoView({ block: "start", behavior });
+    const title = this.#section.querySelector("h2");
+    title.focus({ preventScroll: true });
+    title.scrollIntoView({ block: "nearest" }); // the text above stays in sight
   }
 
   async #explain(asked) {

@@ -89,7 +89,6 @@ const WIDE = /[\u1100-\u115f\u2e80-\uffdc\u{1f000}-\u{3ffff}]/u;
 const widthOf = (line) => Array.from(line).reduce((sum, character) => sum + (WIDE.test(character) ? 2 : 1), 0);
 
 const quoted = (text) => `“${label(text)}”`;
-const codePoint = (number) => `U+${number.toString(16).toUpperCase().padStart(4, "0")}`;
 const number = (value) => {
   if (value == null) return "";
   if (Number.isInteger(value)) return String(value).replace("-", "−");
