@@ -79,7 +79,7 @@ GENERATORS = [
 ]
 GENERATED = {page: text for generator in GENERATORS for page, text in generator.pages().items()}
 """What replaces the paragraph marked `<!-- generated -->`. Made before the stub is imported."""
-DRAWN = {f"how/{path.stem}" for path in (DOCS / "how").glob("*.md")} - {"how/index"}
+DRAWN = {f"how/{path.stem}" for path in (DOCS / "how").glob("*.md")} - {"how/index"} | {"explain"}
 """Pages whose generated part has drawings."""
 TRACE_PAGES: dict[str, str] = GENERATORS[-1].places()
 """The page of each class of `ggtok.trace`."""

@@ -230,6 +230,10 @@ def main() -> int:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     parts = {f"how/{name}": write(name, example, folder) for name, example in EXAMPLES.items()}
+    parts["explain"] = (
+        f"This is one, of {EMBEDDED.format('bpe').removeprefix('This is ')}\n\n"
+        '<iframe class="live" src="how/steps/bpe.html" loading="lazy" title="All steps of a text"></iframe>\n'
+    )
     (folder / "parts.json").write_text(json.dumps(parts), encoding="utf-8")
     return 0
 

@@ -97,6 +97,7 @@ def test_examples_of_the_pages_are_drawn(tmp_path: Path, monkeypatch: pytest.Mon
     assert generate_how.main() == 0
     parts = json.loads((tmp_path / "parts.json").read_text(encoding="utf-8"))
     pages = {path.stem for path in (ROOT / "docs/how").glob("*.md")} - {"index"}
+    assert 'src="how/steps/bpe.html"' in parts.pop("explain")
     assert set(parts) == {f"how/{page}" for page in pages}
     for page, part in parts.items():
         assert part.count("<figcaption>") == 4
@@ -107,6 +108,7 @@ def test_examples_of_the_pages_are_drawn(tmp_path: Path, monkeypatch: pytest.Mon
             if name.endswith(".svg"):
                 ElementTree.parse(tmp_path / name)
         assert "mountTrace" in (tmp_path / f"{page.removeprefix('how/')}.html").read_text(encoding="utf-8")
+        assert part.index("<iframe") < part.index("<figure>")  # the first thing is the first step
     # Text and cells that wrap on a phone need more height there.
     for name in ("special-tokens-1", "special-tokens-4", "xcda-4"):
         wide, narrow = (ElementTree.parse(tmp_path / f"{name}{end}.svg").getroot() for end in ("", "-narrow"))
