@@ -86,7 +86,9 @@ impl<'a> Asked<'a> {
         }
         self.find_steps(tokens);
         let spaced = [b" ", &trace.text.0[self.range.clone()]].concat();
-        if let Some(token) = self.tokenizer.id_of_piece(&spaced).filter(|_| spaced[1] != b' ') {
+        if spaced[1] != b' '
+            && let Ok(Some(token)) = self.tokenizer.id_of_piece(&spaced)
+        {
             let message =
                 format!("{} is one token with a space before it: {} is token {token}.", text, quoted(&spaced));
             self.add("one_with_space", message, None, Some(token));
