@@ -9,7 +9,9 @@ that it was not built. `docs/conf.py` calls this for the site. Any static server
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -19,10 +21,12 @@ SOURCES = ROOT / "docs" / "playground"
 ICON = ROOT / "docs" / "_static" / "icon.svg"
 EXPLAIN = ROOT / "python" / "ggtok" / "lab" / "explain" / "page"
 PACKAGE = ROOT / "target" / "wasm" / "ggtok"
-NEEDED = ("*.js", "*.wasm", "vocabularies/*.gguf", "LICENSE", "THIRD-PARTY-NOTICES.md")
+NEEDED = ("*.js", "*.wasm", "core/*", "vocabularies/*.gguf", "LICENSE", "THIRD-PARTY-NOTICES.md")
 """What the page takes of the package."""
-EXPORTS = ("compareCuts", "el", "hex", "label", "lengthOfCharacter", "mountTrace", "plural", "verdictOf")
-"""What it takes of the explain page's scripts."""
+BASE = ("base", "verdict")
+"""The explain page's scripts that the playground starts with. The others are loaded when steps are first shown."""
+EXPORTS = ("compareCuts", "el", "hex", "label", "lengthOfCharacter", "plural", "verdictOf")
+"""What it takes of them."""
 
 
 def build(folder: Path, package: Path = PACKAGE) -> bool:
@@ -30,7 +34,11 @@ def build(folder: Path, package: Path = PACKAGE) -> bool:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(SOURCES, folder)
     shutil.copyfile(ICON, folder / "icon.svg")
-    (folder / "explain.js").write_text(explain_module(), encoding="utf-8")
+    from ggtok.lab.explain.html import SCRIPTS, scripts
+
+    for name, parts, exports in (("base", BASE, EXPORTS), ("explain", SCRIPTS, ("mountTrace",))):
+        module = f"{scripts(*parts)}\nexport {{ {', '.join(exports)} }};\n"
+        (folder / f"{name}.js").write_text(module, encoding="utf-8")
     style = (EXPLAIN / "style.css").read_text(encoding="utf-8")
     (folder / "explain.css").write_text(style.replace(":root", ":host"), encoding="utf-8")  # for a part of a page
     is_built = (package / "ggtok.js").exists()
@@ -41,17 +49,30 @@ def build(folder: Path, package: Path = PACKAGE) -> bool:
             shutil.copyfile(path, target)
     index = folder / "index.html"
     page = index.read_text(encoding="utf-8")
-    index.write_text(page.replace("{{package}}", "built" if is_built else "missing"), encoding="utf-8")
+    values = {"package": "built" if is_built else "missing", **first_paint()}
+    index.write_text(re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], page), encoding="utf-8")
     files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     (folder / "files.json").write_text(json.dumps(files), encoding="utf-8")
     return is_built
 
 
-def explain_module() -> str:
-    """The scripts of the explain page as a module."""
-    from ggtok.lab.explain.html import SCRIPTS, scripts
+def first_paint() -> dict[str, str]:
+    """The text that the page starts with, and its tokens as `strip.js` draws them before the engine is there."""
+    from ggtok import Tokenizer
 
-    return f"{scripts(*SCRIPTS)}\nexport {{ {', '.join(EXPORTS)} }};\n"
+    script = (SOURCES / "main.js").read_text(encoding="utf-8")
+    found = re.search(r"English: \{ text: (\"[^\"]*\") \}", script)
+    assert found, "main.js has no first text"
+    text = json.loads(found[1])
+    tokenizer = Tokenizer.builtin("bpe")
+    ids = tokenizer.encode(text)
+    pieces = [html.escape(tokenizer.piece(id).decode()) for id in ids]
+    assert "".join(pieces) == html.escape(text), "a token is not a part of the text"
+    strip = "".join(f'<span class="piece token-{at % 4}">{piece}</span>' for at, piece in enumerate(pieces))
+    list_of_ids = "".join(f'<span class="an-id token-{at % 4}">{id}</span>' for at, id in enumerate(ids))
+    count = f'<h3>BPE</h3><p class="totals"><strong>{len(ids)} tokens</strong></p>'
+    line = f'<div class="coloured"><div class="text-line">{strip}</div></div>'
+    return {"text": html.escape(text), "painted": f'{count}{line}<p class="id-list">{list_of_ids}</p>'}
 
 
 if __name__ == "__main__":

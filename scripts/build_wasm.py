@@ -58,11 +58,12 @@ def toolchain() -> tuple[str, list[str], dict[str, str]]:
     sys.exit(NO_RUST)
 
 
-def engine() -> Path:
-    """Builds the crate."""
+def engine(*features: str) -> Path:
+    """Builds the crate, with some options of cargo about its features."""
     sentence, arguments, variables = toolchain()
     print(f"building with {sentence}", flush=True)
     target = BUILD / "build"
+    arguments += features
     command = ["cargo", "build", "--locked", "-p", "ggtok-wasm", "--profile", PROFILE, "--target", TARGET, *arguments]
     # Messages of panics name the files of sources, but not folders of this machine.
     remapped = {CARGO_HOME / "registry/src": "crates", CARGO_HOME: "cargo", ROOT: "ggtok"}
@@ -114,15 +115,21 @@ def manifest() -> dict[str, object]:
     }
 
 
+def bind(binary: Path, folder: Path) -> None:
+    """Writes an engine and its bindings into a folder."""
+    command: list[str | Path] = [bindgen(), "--target", "web", "--no-typescript", "--experimental-reset-state-function"]
+    command += ["--remove-name-section", "--remove-producers-section", "--out-dir", folder, "--out-name", "ggtok"]
+    subprocess.run([*command, binary], check=True)
+    (folder / "ggtok.js").rename(folder / "ggtok_bg.js")
+
+
 def build(package: Path) -> None:
-    """Writes the package into a new folder."""
-    binary = engine()
+    """Writes the package into a new folder. The playground starts with the smaller engine, in the folder `core`."""
     new = package.with_suffix(".new")
     shutil.rmtree(new, ignore_errors=True)
-    command: list[str | Path] = [bindgen(), "--target", "web", "--no-typescript", "--experimental-reset-state-function"]
-    command += ["--remove-name-section", "--remove-producers-section", "--out-dir", new, "--out-name", "ggtok", binary]
-    subprocess.run(command, check=True)
-    (new / "ggtok.js").rename(new / "ggtok_bg.js")
+    bind(engine(), new)
+    bind(engine("--no-default-features"), new / "core")
+    shutil.copyfile(CRATE / "js/ggtok.js", new / "core/ggtok.js")
     for path in (*(CRATE / "js").iterdir(), CRATE / "README.md", ROOT / "LICENSE", ROOT / "THIRD-PARTY-NOTICES.md"):
         shutil.copyfile(path, new / path.name)
     (new / "vocabularies").mkdir()
@@ -138,9 +145,9 @@ def main() -> None:
     parser.parse_args()
     package = BUILD / "ggtok"
     build(package)
-    module = (package / "ggtok_bg.wasm").read_bytes()
-    small = len(gzip.compress(module, 9))
-    print(f"{package.relative_to(ROOT)}: the engine has {len(module):,} bytes, {small:,} with gzip -9")
+    for path in (package / "ggtok_bg.wasm", package / "core/ggtok_bg.wasm"):
+        module = path.read_bytes()
+        print(f"{path.relative_to(ROOT)}: {len(module):,} bytes, {len(gzip.compress(module, 9)):,} with gzip -9")
 
 
 if __name__ == "__main__":

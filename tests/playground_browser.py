@@ -63,18 +63,15 @@ class Opened:
         self.page.fill("#text", text)
 
     def counts(self, n: int = 0) -> str:
-        return str(self.page.locator(".totals").nth(n).text_content())
+        return str(self.page.locator("#sides .totals").nth(n).text_content())
 
     def expect_tokens(self, count: int, n: int = 0) -> None:
         pattern = re.compile(rf"^{count:,} tokens?$")
-        self.page.locator(".totals").nth(n).locator("strong").filter(has_text=pattern).wait_for()
+        self.page.locator("#sides .totals").nth(n).locator("strong").filter(has_text=pattern).wait_for()
 
     def expect_ids(self, expected: list[int]) -> None:
         self.expect_tokens(len(expected))
-        button = self.page.get_by_role("button", name=re.compile("Show ids|Hide ids"))
-        if button.text_content() == "Show ids":
-            button.click()
-        shown = "Array.from(document.querySelectorAll('.an-id'), (id) => id.textContent).join()"
+        shown = "Array.from(document.querySelectorAll('#sides .an-id'), (id) => id.textContent).join()"
         self.until(f"{shown} === '{','.join(map(str, expected))}'")
 
     def drop(self, *files: tuple[str, bytes]) -> None:
@@ -111,6 +108,9 @@ class Opened:
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
     def offline_ready(self) -> None:
-        """Waits until the service worker has everything."""
+        """Waits until the service worker has everything, which it gets once the page is used."""
         self.page.evaluate("navigator.serviceWorker.ready")
         self.until("navigator.serviceWorker.controller !== null")
+        count = "fetch('files.json').then((found) => found.json()).then((names) => names.length)"
+        kept = "caches.open('ggtok-playground').then((cache) => cache.keys()).then((keys) => keys.length)"
+        self.until(f"Promise.all([{kept}, {count}]).then(([kept, all]) => kept > all)")

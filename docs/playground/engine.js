@@ -12,6 +12,7 @@ export class Crash extends Error {
 }
 
 export class Engine {
+  #script;
   #onCrash;
   #worker;
   #waiting = new Map(); // what to do with each answer, by the message's id
@@ -20,9 +21,11 @@ export class Engine {
   #hasAnswered = false;
   #failures = 0; // crashes since the last answer
 
-  /** The worker starts with the first call, and after a crash a new one with the next call. `onCrash(message, goesOn)`
-   * is called after a crash; `goesOn` is false if no worker has worked so far, or too many have crashed. */
-  constructor(onCrash) {
+  /** The worker of a script starts with the first call, and after a crash a new one with the next call.
+   * `onCrash(message, goesOn)` is called after a crash; `goesOn` is false if no worker has worked so far, or too many
+   * have crashed. */
+  constructor(script, onCrash) {
+    this.#script = new URL(script, import.meta.url);
     this.#onCrash = onCrash;
   }
 
@@ -31,7 +34,7 @@ export class Engine {
   }
 
   #start() {
-    const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+    const worker = new Worker(this.#script, { type: "module" });
     worker.onmessage = ({ data: { id, result, error } }) => {
       const waiting = this.#waiting.get(id);
       this.#waiting.delete(id);

@@ -1,7 +1,7 @@
 /* The steps from the text to its tokens, in the explain view. The trace is asked for only when somebody opens it. */
 
 import { STALE } from "./engine.js";
-import { el, mountTrace } from "./explain.js";
+import { el } from "./base.js";
 
 /** The most characters whose steps are drawn. The core records a million steps, which is more than a page can hold. */
 const MOST_CHARACTERS = 10_000;
@@ -25,8 +25,7 @@ export class Explainer {
     this.#section = section;
     this.#on = on;
     // A shadow keeps its styles and the page's apart.
-    const style = el("link", { rel: "stylesheet", href: "explain.css" });
-    section.querySelector("#view").attachShadow({ mode: "open" }).append(style, this.#box);
+    section.querySelector("#view").attachShadow({ mode: "open" }).append(this.#box);
     section.querySelector("#close").addEventListener("click", () => this.close(true));
     section.addEventListener("keydown", (event) => event.key === "Escape" && this.close(true));
   }
@@ -35,6 +34,7 @@ export class Explainer {
    * vocabulary. */
   async open(given, at) {
     const wasOpen = !this.#section.hidden;
+    if (!this.#box.previousSibling) this.#box.before(el("link", { rel: "stylesheet", href: "explain.css" }));
     this.#section.hidden = false;
     await this.#explain({ ...given, at, place: null });
     if (wasOpen) return;
@@ -57,9 +57,10 @@ export class Explainer {
     }
     const slow = setTimeout(() => this.#note("Working out the steps …"), 300);
     try {
-      const json = await this.#engine.newest("explain", "explain", vocabulary, text, options);
+      const asking = this.#engine.newest("explain", "explain", vocabulary, text, options);
+      const [{ mountTrace }, json] = await Promise.all([import("./explain.js"), asking]);
       if (json === STALE || this.#asked !== asked) return;
-      this.#show(JSON.parse(json), asked);
+      this.#show(mountTrace, JSON.parse(json), asked);
     } catch (error) {
       if (this.#asked === asked) this.#fail(`The steps cannot be shown. ${error.name}: ${error.message}`);
     } finally {
@@ -67,7 +68,7 @@ export class Explainer {
     }
   }
 
-  #show(page, asked) {
+  #show(mountTrace, page, asked) {
     this.#clear();
     this.#note("");
     const { tokens } = page;

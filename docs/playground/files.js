@@ -17,6 +17,7 @@ function kindOf(head) {
   if (startsWith(head, "PK")) return "a ZIP file, as PyTorch’s weights are";
   if (startsWith(head, "\x80\x02") || startsWith(head, "\x80\x04")) return "a Python pickle";
   if (GGML.some((letters) => startsWith(head, letters))) return "a GGML file, which is older than GGUF";
+  if (head[0] === 0x3c) return "a web page";
   if (head[8] === 0x7b && head[9] === 0x22) return "a safetensors file, which has weights and no tokenizer";
   if (head[0] === 0x7b || head[0] === 0x5b) return "JSON";
   if (head[0] === 0x0a && head[2] === 0x0a) return "perhaps a SentencePiece model";
@@ -34,7 +35,7 @@ export async function whatIsWrong(file, error) {
   if (!head.length) return `${file.name} is empty.`;
   if (!startsWith(head, "GGUF")) {
     const kind = kindOf(head);
-    return `${file.name} is not a GGUF file${kind ? `: it is ${kind}` : ""}. Drop a model’s .gguf file.`;
+    return `${file.name} is not a GGUF file${kind ? `: it is ${kind}` : ""}. Take a model’s .gguf file.`;
   }
   const part = /^(.*)-(\d{5})-of-(\d{5})\.gguf$/i.exec(file.name);
   if (part && part[2] !== "00001") {

@@ -1,7 +1,8 @@
 /* A case as the fragment of an address, and back: the text, the names of the vocabularies, and the options.
  *
- * `#v=bpe&t=text`, where `v` and `w` are the vocabularies (`file:` before the name of a file), `s=1` reads special
- * tokens, and `b=0` adds no BOS or EOS. A long text is in `z` instead of `t`: deflate and base64url. */
+ * `#v=bpe&t=text`, where `v` and `w` are the vocabularies (`file:` before the name of a file, `hf:owner/name:Q4_K_M`
+ * for one on the Hugging Face Hub, or the address of a file), `s=1` reads special tokens, `b=0` adds no BOS or EOS, and
+ * `k=3` shows the steps of the token with that index. A long text is in `z` instead of `t`: deflate and base64url. */
 
 /** The most characters of a fragment: mail and chat programs cut longer addresses. */
 export const MOST_CHARACTERS = 8000;
@@ -42,11 +43,12 @@ async function expanded(value) {
 }
 
 /** The fragment of a case, or null if the text is too long for a link. */
-export async function toFragment({ text, vocabulary, other, special, bos }, most = MOST_CHARACTERS) {
+export async function toFragment({ text, vocabulary, other, special, bos, step }, most = MOST_CHARACTERS) {
   const given = new URLSearchParams({ v: vocabulary });
   if (other) given.set("w", other);
   if (special) given.set("s", "1");
   if (!bos) given.set("b", "0");
+  if (step !== null) given.set("k", step);
   if (text.length > MOST_BYTES) return null;
   const plain = new URLSearchParams([...given, ["t", text]]).toString();
   if (plain.length <= PLAIN) return plain;
@@ -65,5 +67,6 @@ export async function fromFragment(fragment) {
     other: given.get("w") || null,
     special: given.get("s") === "1",
     bos: given.get("b") !== "0",
+    step: /^\d{1,6}$/.test(given.get("k") ?? "") ? Number(given.get("k")) : null,
   };
 }

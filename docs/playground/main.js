@@ -1,12 +1,15 @@
 /* The playground: the text, the vocabularies and the options, their views, and the address that holds them all. */
 
 import { Engine } from "./engine.js";
-import { el, plural } from "./explain.js";
+import { el, plural } from "./base.js";
 import { Explainer } from "./explainer.js";
 import { sizeOf, whatIsWrong } from "./files.js";
+import { isRemote, WELL_KNOWN } from "./hub.js";
 import { fromFragment, MOST_CHARACTERS, toFragment } from "./link.js";
+import { Models, nameOf as shortNameOf } from "./models.js";
 import { Pair } from "./pair.js";
 import { Side } from "./side.js";
+import { directionOf } from "./strip.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -17,7 +20,7 @@ const EXAMPLES = {
   Code: { text: "def mean(values):\n    return sum(values) / len(values)  # 3.14\n" },
   Chat: { text: "<|im_start|>user\nWhat is LoRA?<|im_end|>\n<|im_start|>assistant\n", special: true },
 };
-const FIRST = { text: EXAMPLES.English.text, vocabulary: "bpe", other: null, special: false, bos: true };
+const FIRST = { text: EXAMPLES.English.text, vocabulary: "bpe", other: null, special: false, bos: true, step: null };
 const HALF = "The text has half a character (a lone surrogate). It is read as U+FFFD, “�”.";
 const TOO_LONG = `The text is too long for a link, even compressed: it would have over ${MOST_CHARACTERS} characters.`;
 const LONG_PASTE = 50_000; // characters for which the browser's own pasting, which can be undone, takes seconds
@@ -25,12 +28,26 @@ const FILE = "file:"; // before the name of a file
 const KINDS = { ...EMBEDDED, rwkv: "RWKV", plamo2: "PLaMo-2" };
 
 const state = { ...FIRST };
-const files = new Map(); // by name: the file and the worker's key for it
 
-const engine = new Engine((message, goesOn) => {
+const crashed = (message, goesOn) => {
   const failed = `The tokenizer could not be started: ${message}.`;
   notify(goesOn ? `The tokenizer stopped (${message}) and has been started again.` : failed);
   explainer.close();
+};
+const engine = new Engine("worker.js", crashed);
+const full = new Engine("full.js", crashed); // starts when steps or a chat are first asked for
+const models = new Models(engine, byId("named"), {
+  opened(choice, place) {
+    notify("");
+    Object.assign(state, place ? { other: choice } : { vocabulary: choice });
+    render();
+  },
+  refused(message, choice, place) {
+    notify(message);
+    if (choices()[place] === choice && !models.get(choice)) sides[place].fail(message);
+    if (choice && isRemote(choice)) byId("model").value = choice.replace(/^hf:/, "");
+    render(false);
+  },
 });
 
 // What the page says
@@ -50,20 +67,22 @@ function say(side) {
 
 // Vocabularies
 
-const nameOf = (choice) => (choice.startsWith(FILE) ? choice.slice(FILE.length) : (EMBEDDED[choice] ?? choice));
+const nameOf = (choice) => EMBEDDED[choice] ?? shortNameOf(choice);
 
-/** What the worker knows a vocabulary by, or null for a file that is not here. */
-function vocabularyOf(choice) {
-  return choice.startsWith(FILE) ? (files.get(nameOf(choice)) ?? null) : { key: choice };
-}
+/** What the worker knows a vocabulary by, or null for one that is not open. */
+const vocabularyOf = (choice) => (choice in EMBEDDED ? { key: choice } : models.get(choice));
 
 function fillSelect(select, chosen, none) {
   const option = (value, text) => el("option", { value }, text);
   const group = (label, options) => (options.length ? [el("optgroup", { label }, options)] : []);
   const embedded = Object.entries(EMBEDDED).map(([name, kind]) => option(name, kind));
-  const names = new Set([...files.keys(), ...(chosen?.startsWith(FILE) ? [nameOf(chosen)] : [])]);
-  const given = [...names].map((name) => option(FILE + name, files.has(name) ? name : `${name} (not here)`));
-  const groups = [...group("Embedded in ggtok", embedded), ...group("Files", given)];
+  /** Those that are open or known, and the chosen one even if it is not here. */
+  const rest = (word, more = []) => [...new Set([...more, ...models.names(word), ...(chosen?.startsWith(word) ? [chosen] : [])])];
+  const titles = Object.fromEntries(Object.entries(WELL_KNOWN).map(([title, choice]) => [choice, title]));
+  const titled = (choice) => option(choice, titles[choice] ? `${titles[choice]} (${nameOf(choice)})` : nameOf(choice));
+  const hub = [...rest("hf:", Object.values(WELL_KNOWN).concat(models.recent)), ...rest("http")].map(titled);
+  const given = rest(FILE).map((choice) => option(choice, `${nameOf(choice)}${models.get(choice) ? "" : " (not here)"}`));
+  const groups = [...group("Embedded in ggtok", embedded), ...group("Models by name", hub), ...group("Files", given)];
   select.replaceChildren(...(none ? [option("", none)] : []), ...groups);
   select.value = chosen ?? "";
 }
@@ -78,7 +97,7 @@ async function describe(choice, line) {
     const facts = [KINDS[kind] ?? kind, plural(size, "token")];
     if (pre) facts.splice(1, 0, `pre-tokenizer ${pre}`);
     if (line.dataset.choice !== choice) return;
-    if (vocabulary.file) facts.push(`${sizeOf(read)} of ${sizeOf(vocabulary.file.size)} read`);
+    if (vocabulary.file) facts.push(`${sizeOf(read)} of ${sizeOf(vocabulary.size)} read`, ...vocabulary.notes);
     line.textContent = facts.join(" · ");
   } catch {
     // The view says what went wrong.
@@ -94,10 +113,10 @@ async function openFiles(list) {
     notify("");
     byId("drop").classList.add("busy");
     byId("reading").textContent = `Opening ${file.name} …`;
-    const vocabulary = { key: `${FILE}${file.name}#${performance.now()}`, file };
+    const vocabulary = { key: `${FILE}${file.name}#${performance.now()}`, file, size: file.size, notes: [] };
     try {
       await engine.call("about", vocabulary);
-      files.set(file.name, vocabulary);
+      models.add(FILE + file.name, vocabulary);
       opened.push(FILE + file.name);
     } catch (error) {
       notify(await whatIsWrong(file, error));
@@ -115,7 +134,7 @@ async function openFiles(list) {
 
 const sides = ["first", "second"].map((lane) => new Side(engine, lane, choose, answered));
 const pair = new Pair((at, token) => choose(sides[at], token), (at, token) => sides[at].point(token));
-const explainer = new Explainer(engine, byId("explain"), { token: mark, close: closed });
+const explainer = new Explainer(full, byId("explain"), { token: mark, close: closed });
 let options = {};
 let selected = null;
 
@@ -124,6 +143,7 @@ const choices = () => [state.vocabulary, ...(state.other ? [state.other] : [])];
 /** Marks the token whose steps are shown. */
 function mark(at) {
   selected = [selected[0], at];
+  keepStep(selected[0] === sides[0] ? at : null);
   for (const side of sides) side.strip.select(side === selected[0] ? at : undefined);
   pair.select(sides.indexOf(selected[0]), at);
 }
@@ -152,35 +172,48 @@ function closed(byHand) {
   pair.select();
   if (byHand) state.other ? pair.focus(sides.indexOf(side), at) : side?.strip.focus(at);
   selected = null;
+  keepStep(null);
+}
+
+function keepStep(step) {
+  if (state.step === step) return;
+  state.step = step;
+  keepInAddress();
 }
 
 function answered(side) {
   if (side === sides[0]) say(side);
+  if (side === sides[0] && state.step !== null && !selected && state.step < (side.result?.ids.length ?? 0)) {
+    choose(side, state.step);
+  }
   const isBoth = state.other && sides[0].text === sides[1].text;
   if (!isBoth) return;
   pair.element.hidden = false;
   const most = Math.min(sides[0].most, sides[1].most);
   pair.update(side.text, side.bytes, sides.map(({ result }) => result), sides.map(({ strip }) => strip.tones), most);
+  pair.compare(...choices().map(nameOf));
   if (selected) pair.select(sides.indexOf(selected[0]), selected[1]);
 }
 
 /** Where a text begins, by its first letter. (`dir="auto"` takes seconds for a megabyte.) */
-function directionOf(text) {
-  const letter = /\p{L}/u.exec(text.slice(0, 1000))?.[0] ?? "";
-  return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(letter) ? "rtl" : "ltr";
-}
+const startOf = (text) => directionOf(/\p{L}/u.exec(text.slice(0, 1000))?.[0] ?? "") ?? "ltr";
 
-/** Asks for the tokens of the text. */
-function updateTokens() {
-  byId("text").dir = byId("sides").dir = directionOf(state.text);
+/** Asks for the tokens of the text, and for models that a link names if `opensLinks`. */
+function updateTokens(opensLinks = false) {
+  const dir = startOf(state.text);
+  for (const strip of [byId("text"), pair.list, ...sides.map((side) => side.strip.list)]) strip.dir = dir;
   const text = state.text.toWellFormed();
   choices().forEach((choice, at) => {
     const vocabulary = vocabularyOf(choice);
     if (vocabulary) sides[at].update(vocabulary, text, options);
     else {
       pair.element.hidden = true;
-      const name = nameOf(choice);
-      sides[at].fail(`This link was made with the file ${name}. Drop that file here to see its tokens.`, false);
+      if (!isRemote(choice)) {
+        sides[at].fail(`This link was made with the file ${nameOf(choice)}. Drop that file here to see its tokens.`, false);
+      } else if (!models.isOpening(choice) && opensLinks) {
+        sides[at].fail(`Opening ${nameOf(choice)} …`, false);
+        models.open(choice, at);
+      }
     }
   });
   followChoice(text);
@@ -191,7 +224,7 @@ function updateTokens() {
 }
 
 /** Shows the whole state. */
-function render() {
+function render(opensLinks = false) {
   if (byId("text").value !== state.text) byId("text").value = state.text;
   byId("special").checked = state.special;
   byId("bos").checked = state.bos;
@@ -206,10 +239,12 @@ function render() {
   byId("sides").replaceChildren(...elements);
   byId("sides").classList.toggle("comparing", state.other !== null);
   sides.forEach((side, at) => {
-    side.title.hidden = !state.other;
-    side.title.textContent = `${["Upper", "Lower"][at]} line: ${nameOf(choices()[at] ?? "")}`;
+    const place = state.other ? `${["Upper", "Lower"][at]} line: ` : "";
+    side.title.replaceChildren(place, el("bdi", {}, nameOf(choices()[at] ?? "")));
+    side.name = choices()[at] ?? "";
   });
-  updateTokens();
+  updateTokens(opensLinks);
+  chat?.show(state.vocabulary, vocabularyOf(state.vocabulary), nameOf(state.vocabulary));
 }
 
 // The address
@@ -254,7 +289,7 @@ function keepInAddress() {
 async function readAddress() {
   try {
     const given = await fromFragment(location.hash);
-    const isKnown = (choice) => choice && (choice.startsWith(FILE) || choice in EMBEDDED);
+    const isKnown = (choice) => choice && (choice.startsWith(FILE) || choice in EMBEDDED || isRemote(choice));
     const named = given.vocabulary;
     if (named && !isKnown(named)) notify(`No vocabulary here is named ${named}.`);
     Object.assign(state, given, {
@@ -267,7 +302,8 @@ async function readAddress() {
     notify(`The text of this link could not be read: ${error.message}.`);
   }
   written = location.hash;
-  render();
+  if (state.text !== FIRST.text || state.vocabulary !== FIRST.vocabulary || state.other) byId("painted").hidden = true;
+  render(true);
 }
 
 async function share() {
@@ -306,8 +342,9 @@ const chooses = (id, change) =>
     change(target);
     render();
   });
-chooses("vocabulary", ({ value }) => (state.vocabulary = value));
-chooses("other", ({ value }) => (state.other = value || null));
+const isNew = (choice) => isRemote(choice) && !models.get(choice);
+chooses("vocabulary", ({ value }) => (isNew(value) ? models.open(value, 0) : (state.vocabulary = value)));
+chooses("other", ({ value }) => (isNew(value) ? models.open(value, 1) : (state.other = value || null)));
 chooses("special", ({ checked }) => (state.special = checked));
 chooses("bos", ({ checked }) => (state.bos = checked));
 chooses("file", (input) => {
@@ -362,7 +399,40 @@ byId("theme").addEventListener("click", () => {
 dark.addEventListener("change", nameTheme);
 nameTheme();
 
+// The tabs
+
+let chat = null; // made when its tab is first chosen
+const TABS = ["text", "chat"];
+
+async function showTab(name) {
+  for (const tab of TABS) {
+    const isShown = tab === name;
+    byId(`tab-${tab}`).ariaSelected = `${isShown}`;
+    byId(`tab-${tab}`).tabIndex = isShown ? 0 : -1;
+    byId(`panel-${tab}`).hidden = !isShown;
+  }
+  if (name !== "chat" || chat) return;
+  const { Chat } = await import("./chat.js");
+  chat = new Chat(full, byId("panel-chat"));
+  chat.show(state.vocabulary, vocabularyOf(state.vocabulary), nameOf(state.vocabulary));
+}
+for (const [at, name] of TABS.entries()) {
+  byId(`tab-${name}`).addEventListener("click", () => showTab(name));
+  byId(`tab-${name}`).addEventListener("keydown", ({ key }) => {
+    if (key !== "ArrowRight" && key !== "ArrowLeft") return;
+    showTab(TABS[1 - at]);
+    byId(`tab-${TABS[1 - at]}`).focus();
+  });
+}
+
 // Start
+
+/** Loads the other files of the page once somebody uses it, so that it works without a network from then on. */
+async function loadAhead() {
+  await navigator.serviceWorker?.ready;
+  const names = await (await fetch("files.json")).json();
+  for (const name of ["./", ...names]) await fetch(name);
+}
 
 if (chosen.package === "missing") {
   notify("The tokenizer was not built here: this copy of the site has no WebAssembly. scripts/build_wasm.py makes it.");
@@ -370,8 +440,10 @@ if (chosen.package === "missing") {
 } else {
   await readAddress();
   const idle = window.requestIdleCallback ?? ((then) => setTimeout(then, 500));
-  idle(() => {
-    engine.call("ahead").catch(() => {});
-    navigator.serviceWorker?.register(new URL("sw.js", import.meta.url)).catch(() => {});
-  });
+  idle(() => navigator.serviceWorker?.register(new URL("sw.js", import.meta.url)).catch(() => {}));
+  const once = () => {
+    for (const type of ["input", "change", "click"]) removeEventListener(type, once);
+    idle(() => loadAhead().catch(() => {}));
+  };
+  for (const type of ["input", "change", "click"]) addEventListener(type, once);
 }

@@ -2,10 +2,15 @@
  *
  * A cut is the end of a token. What a tokenizer drops, such as spaces, belongs to the token after it. A stretch is the
  * text from one place where both cut to the next such place; the cuts differ where one of the two cuts inside it. Both
- * rows of a stretch have the same text, so they are equally wide, and lines break only between stretches. */
+ * rows of a stretch have the same text, so they are equally wide, and lines break only between stretches. Letters that
+ * take their shapes from each other, as in Arabic and Devanagari, are not torn apart: a stretch goes on to their end. */
 
-import { el, verdictOf } from "./explain.js";
-import { cellsOf, itemOf, replaceChanged } from "./strip.js";
+import { el, plural, verdictOf } from "./base.js";
+import { cellsOf, directionOf, inRun, itemOf, replaceChanged } from "./strip.js";
+
+const SHAPED = "[\\u0600-\\u08ff\\u0900-\\u0dff\\ufb50-\\ufdff\\ufe70-\\ufefc]";
+const ENDS_SHAPED = new RegExp(`${SHAPED}$`);
+const STARTS_SHAPED = new RegExp(`^${SHAPED}`);
 
 /** Two lists of cells as stretches `{cells: [those of a, those of b], isEqual, hasBreak}`. */
 function stretchesOf(lists) {
@@ -23,12 +28,13 @@ function stretchesOf(lists) {
     }
     const ends = [-1, -1];
     const next = (side) => (isLeft(side) ? ends[side] : Infinity);
+    const isTorn = () => isLeft(0) && ENDS_SHAPED.test(cells[0].at(-1).text) && STARTS_SHAPED.test(lists[0][at[0]].text ?? "");
     do {
       const side = next(0) <= next(1) ? 0 : 1;
       let cell = take(side);
       while (!cell.tokens && isLeft(side)) cell = take(side);
       ends[side] = cell.end;
-    } while (ends[0] !== ends[1] && (isLeft(0) || isLeft(1)));
+    } while ((ends[0] !== ends[1] || isTorn()) && (isLeft(0) || isLeft(1)));
     const [cutsA, cutsB] = cells.map((each) => each.flatMap((cell) => cell.ends).join());
     const hasBreak = cells[0].some(({ text }) => text?.includes("\n"));
     stretches.push({ cells, isEqual: cutsA === cutsB, hasBreak });
@@ -41,11 +47,13 @@ function stretchesOf(lists) {
 export class Pair {
   #before = [];
   #options = [[], []];
+  #counts = [0, 0];
 
   constructor(onChoose, onPoint) {
     this.verdict = el("p", { class: "judgement", role: "status" });
     this.list = el("div", { class: "coloured both", role: "group", "aria-label": "Tokens of both vocabularies" });
-    this.element = el("div", {}, this.verdict, this.list);
+    this.cost = el("p", { class: "cost" });
+    this.element = el("div", {}, this.cost, this.verdict, this.list);
     const placeOf = ({ target }) => this.#placeOf(target.closest(".piece"));
     this.list.addEventListener("click", (event) => placeOf(event) && onChoose(...placeOf(event)));
     for (const type of ["pointerover", "focusin"]) {
@@ -71,6 +79,7 @@ export class Pair {
   /** Shows the first `most` tokens of two results on a text. */
   update(text, bytes, results, tones, most) {
     this.verdict.replaceChildren(...verdictOf(bytes, ...results));
+    this.#counts = results.map(({ ids }) => ids.length);
     const lists = results.map((result) => cellsOf(text, bytes, result, most));
     const stretches = stretchesOf(lists);
     if (results.some(({ ids }) => ids.length > most)) stretches.pop(); // its end is not shown
@@ -80,6 +89,15 @@ export class Pair {
     this.#options = [0, 1].map((side) => items.flatMap(({ rows }) => rows[side].flatMap(({ options }) => options)));
     this.list.querySelector('[tabindex="0"]')?.setAttribute("tabindex", -1);
     this.#options[0][0]?.setAttribute("tabindex", 0);
+  }
+
+  /** Says what the second costs in terms of the first. */
+  compare(...names) {
+    const [first, second] = this.#counts;
+    const [a, b] = names.map((name) => el("bdi", {}, name));
+    const percent = Math.round(100 * Math.abs(second / first - 1));
+    const how = second === first || !first ? "as many as" : `${percent || "under 1"} % ${second > first ? "more" : "fewer"} than`;
+    this.cost.replaceChildren(b, ` needs ${plural(second, "token")}, ${how} `, a, first ? ` with its ${first.toLocaleString("en")}.` : ".");
   }
 
   /** Marks the token that is explained, and none without arguments. */
@@ -96,7 +114,9 @@ export class Pair {
     const rows = cells.map((own, side) => own.map((cell) => itemOf(cell, results[side], tones[side], "button")));
     const make = () => {
       const lines = rows.map((row) => el("span", { class: "text-row" }, row.map((item) => (item.node = item.make()))));
-      const stretch = el("span", { class: isEqual ? "stretch" : "stretch unequal" }, lines);
+      const text = cells[0].map((cell) => cell.text ?? "").join("");
+      const name = isEqual ? "stretch" : "stretch unequal";
+      const stretch = inRun(text, el("span", { class: name, dir: directionOf(text) }, lines));
       return hasBreak ? el("span", {}, stretch, el("br")) : stretch;
     };
     return { key: [isEqual, ...rows.map((row) => row.map(({ key }) => key).join("\n"))].join("\n\n"), rows, make };

@@ -1,13 +1,29 @@
 /* One vocabulary's view of the text: counts, the coloured strip, the token that is pointed at, and the ids. */
 
 import { STALE } from "./engine.js";
-import { el, label, plural } from "./explain.js";
+import { el, label, plural } from "./base.js";
 import { charactersIn, Strip } from "./strip.js";
 
 const MOST_SHOWN = 5000; // tokens that are shown at once; "show more" adds as many
 const HINT = "Hover for details, click for the steps";
 
 const toBytes = new TextEncoder();
+
+/** How Python opens a choice. */
+function opening(choice) {
+  const quoted = JSON.stringify(choice.replace(/^file:/, ""));
+  if (/^(file|https?):/.test(choice)) return `from_gguf(${quoted})`;
+  return choice.startsWith("hf:") ? `from_model(${quoted})` : `builtin(${quoted})`;
+}
+const COPIES = {
+  "Copy ids": ({ result }) => Array.from(result.ids).join(" "),
+  "as Python": ({ name, text, result, options: { addSpecial, parseSpecial } }) => {
+    const flags = `${addSpecial ? "" : ", add_special=False"}${parseSpecial ? ", parse_special=True" : ""}`;
+    const call = `tok.encode(${JSON.stringify(text)}${flags})`;
+    return `import ggtok\n\ntok = ggtok.Tokenizer.${opening(name)}\nassert ${call} == [${Array.from(result.ids).join(", ")}]\n`;
+  },
+  "as JSON": ({ result }) => JSON.stringify(Array.from(result.ids)),
+};
 
 export class Side {
   #engine;
@@ -24,15 +40,19 @@ export class Side {
     this.#lane = lane;
     this.onCounts = onCounts;
     this.strip = new Strip("Tokens", (at) => onChoose(this, at), (at) => this.point(at));
-    this.title = el("h3", { hidden: true });
+    this.title = el("h3");
+    this.name = ""; // the choice
     this.counts = el("p", { class: "totals" });
     this.problem = el("p", { class: "notice", hidden: true });
     this.more = el("button", { type: "button", hidden: true, onclick: () => this.#showMore() });
     this.pointed = el("p", { class: "pointed about" }, HINT);
-    this.idsButton = el("button", { type: "button", "aria-expanded": "false" }, "Show ids");
+    this.idsButton = el("button", { type: "button", "aria-expanded": "true" }, "Hide ids");
     this.idsButton.addEventListener("click", () => this.#toggleIds());
-    this.copyButton = el("button", { type: "button", onclick: () => this.#copy() }, "Copy ids");
-    const buttons = el("div", { class: "id-buttons" }, this.idsButton, this.copyButton);
+    this.copyButtons = Object.entries(COPIES).map(([name, copied]) => {
+      const onclick = ({ target }) => this.#copy(target, name, copied(this));
+      return el("button", { type: "button", disabled: true, onclick }, name);
+    });
+    const buttons = el("div", { class: "id-buttons" }, this.idsButton, this.copyButtons);
     const bar = el("div", { class: "spread" }, this.pointed, buttons);
     this.body = el("div", {}, this.strip.list, this.more, bar, this.strip.idList);
     this.element = el("div", { class: "view-of" }, this.title, this.counts, this.problem, this.body);
@@ -42,6 +62,7 @@ export class Side {
   async update(vocabulary, text, options) {
     const asked = [vocabulary, text, options];
     this.#asked = asked;
+    this.options = options;
     const slow = setTimeout(() => this.element.setAttribute("aria-busy", "true"), 200);
     try {
       const result = await this.#engine.newest(this.#lane, "encode", vocabulary, text, options, this.most);
@@ -56,9 +77,11 @@ export class Side {
   /** Shows a sentence in place of tokens. */
   fail(message, isError = true) {
     this.problem.classList.toggle("calm", !isError);
+    this.element.dataset.shown = "";
     this.#asked = null;
     this.result = null;
     this.text = null;
+    this.#enable(false);
     this.element.removeAttribute("aria-busy");
     this.problem.textContent = message;
     this.problem.hidden = false;
@@ -70,6 +93,8 @@ export class Side {
     this.bytes = toBytes.encode(text);
     this.text = text;
     this.result = result;
+    this.#enable(result.ids.length > 0);
+    this.element.dataset.shown = "";
     this.element.removeAttribute("aria-busy");
     this.problem.hidden = true;
     this.body.hidden = false;
@@ -78,7 +103,8 @@ export class Side {
     if (ids.length) facts.push(`${(characters / ids.length).toFixed(1)} characters per token`);
     this.counts.replaceChildren(el("strong", {}, facts[0]), ` · ${facts.slice(1).join(" · ")}`);
     this.strip.update(text, this.bytes, result, this.most);
-    this.strip.list.hidden = !ids.length;
+    this.strip.list.hidden = this.strip.idList.hidden = !ids.length;
+    if (ids.length) this.strip.showIds(this.idsButton.ariaExpanded === "true");
     this.more.hidden = ids.length <= this.most;
     this.more.textContent = `Show more: ${this.most.toLocaleString("en")} of ${plural(ids.length, "token")} are shown`;
     this.onCounts(this);
@@ -107,19 +133,23 @@ export class Side {
   }
 
   #toggleIds() {
-    const isShown = this.strip.idList.hidden;
+    const isShown = this.idsButton.ariaExpanded === "false";
     this.strip.showIds(isShown);
     this.idsButton.setAttribute("aria-expanded", isShown);
     this.idsButton.textContent = isShown ? "Hide ids" : "Show ids";
   }
 
-  async #copy() {
+  #enable(isOn) {
+    for (const button of this.copyButtons) button.disabled = !isOn;
+  }
+
+  async #copy(button, name, copied) {
     try {
-      await navigator.clipboard.writeText(`[${this.result.ids.join(", ")}]`);
-      this.copyButton.textContent = "Copied";
+      await navigator.clipboard.writeText(copied);
+      button.textContent = "Copied";
     } catch {
-      this.copyButton.textContent = "Not allowed";
+      button.textContent = "Not allowed";
     }
-    setTimeout(() => (this.copyButton.textContent = "Copy ids"), 1500);
+    setTimeout(() => (button.textContent = name), 1500);
   }
 }

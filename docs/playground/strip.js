@@ -4,7 +4,7 @@
  * characters, such as four tokens for the bytes of one emoji, they are one cell: the characters, and the tokens below.
  * A new text replaces only the cells that changed, and every other token keeps its colour. */
 
-import { el, hex, lengthOfCharacter } from "./explain.js";
+import { el, hex, lengthOfCharacter } from "./base.js";
 
 const TONES = 4;
 
@@ -145,6 +145,22 @@ function face(text, hasLines) {
     });
 }
 
+const RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+/** The direction of a text by its first letter, or that of its digits; null without any. */
+export function directionOf(text) {
+  const letter = /\p{L}/u.exec(text)?.[0];
+  if (letter) return RIGHT.test(letter) ? "rtl" : "ltr";
+  return /\p{Nd}/u.test(text) ? "ltr" : null;
+}
+
+/** A block in a line, which is placed as the letters of its text would be. By itself it has no direction, so a run of
+ * them in Arabic would stand the wrong way round in an English line. */
+export function inRun(text, node) {
+  const mark = { rtl: "\u200f", ltr: "\u200e" }[directionOf(text)];
+  return mark ? el("span", {}, mark, node, mark) : node;
+}
+
 /** A cell as an item for `replaceChanged`, whose key says all that it shows. `role` is its tokens' role. */
 export function itemOf({ text, tokens: range, labels }, { ids, tokens }, tones, role) {
   const hasLines = role === "option";
@@ -174,7 +190,7 @@ export function itemOf({ text, tokens: range, labels }, { ids, tokens }, tones, 
       item.options = labels.map((part, i) => piece(from + i, part, "byte"));
       const characters = el("span", { class: "of" }, face(text, hasLines));
       const parts = el("span", { class: "parts" }, item.options);
-      return el("span", { class: "shared", role: "group", "aria-label": text }, characters, parts);
+      return inRun(text, el("span", { class: "shared", role: "group", "aria-label": text }, characters, parts));
     };
   }
   return item;

@@ -1,16 +1,9 @@
-/* The service worker: the network first, and what it gave last time if there is none. So the page opens offline too. */
+/* The service worker: the network first, and what it gave last time if there is none. So the page opens offline too. The
+ * page asks for all its files once somebody uses it. */
 
 const CACHE = "ggtok-playground";
 
-addEventListener("install", (event) => {
-  const files = async () => {
-    const names = await (await fetch("files.json")).json();
-    const cache = await caches.open(CACHE);
-    await cache.addAll(["./", ...names]);
-    await skipWaiting();
-  };
-  event.waitUntil(files());
-});
+addEventListener("install", (event) => event.waitUntil(skipWaiting()));
 addEventListener("activate", (event) => event.waitUntil(clients.claim()));
 
 async function answer(request) {

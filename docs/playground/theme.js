@@ -6,5 +6,7 @@
   } catch {
     // Storage is switched off.
   }
+  // A link has another text than the one that is painted here.
+  if (location.hash.length > 1) document.documentElement.dataset.linked = "";
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 }

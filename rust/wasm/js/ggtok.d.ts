@@ -7,6 +7,14 @@
  */
 export default function init(source?: string | URL | Response | ArrayBuffer | WebAssembly.Module): Promise<void>;
 
+/**
+ * How many bytes of a file of `size` bytes are needed at least, if these first ones are not enough to open it;
+ * `undefined` if they are. For files that arrive in pieces.
+ *
+ * @throws {GGUFError} The bytes are not GGUF, or are damaged.
+ */
+export function bytesNeeded(bytes: Uint8Array, size: number): number | undefined;
+
 /** Which special tokens a text gets. */
 export interface EncodeOptions {
   /** Add BOS and EOS (or what the vocabulary asks for). Default: `true`. */
@@ -145,6 +153,8 @@ export interface ChatText {
 /** The ids of a conversation. */
 export interface ChatEncoding extends ChatText {
   ids: Int32Array;
+  /** For each token the place in the text that it comes from, as in `encodeWithOffsets`. */
+  spans: Uint32Array;
   /** For each message its tokens, from the first to the one after the last; `null` if the template writes none. */
   messageSpans: ([start: number, end: number] | null)[];
   /** The tokens of the markers of images, sounds and films. */
@@ -218,13 +228,13 @@ export class Tokenizer {
 
   /**
    * The ids of a conversation. Control tokens are read in what the template wrote, and never in messages. `mask` asks
-   * for the tokens that the assistant says: whole turns, or its strings alone.
+   * for the tokens that the assistant says: whole turns, or its strings alone. `unit` is what spans count.
    *
    * @throws {VocabularyError} The vocabulary itself reads a control token in a message.
    */
   encodeChat(
     messages: readonly Message[] | ChatRequest | string | Uint8Array,
-    options?: ChatOptions & { addSpecial?: boolean; mask?: "turn" | "content" },
+    options?: ChatOptions & { addSpecial?: boolean; mask?: "turn" | "content"; unit?: Unit },
   ): ChatEncoding;
 
   /** The algorithm. */

@@ -250,6 +250,15 @@ class Head extends Held {
   }
 }
 
+export function bytesNeeded(bytes, size) {
+  const head = new Held("file", call(() => new RawHead()));
+  try {
+    return call(() => head.raw.push(bytes, size));
+  } finally {
+    head.free();
+  }
+}
+
 const making = Symbol("making");
 
 export class Tokenizer {
@@ -339,17 +348,19 @@ export class Tokenizer {
     return this.#chat(messages, options, () => ({}));
   }
 
-  encodeChat(messages, { addSpecial = true, mask, ...options } = {}) {
+  encodeChat(messages, { addSpecial = true, mask, unit = "utf16", ...options } = {}) {
+    checkUnit(unit);
     if (![undefined, "turn", "content"].includes(mask)) {
       throw new GgtokError(`mask must be 'turn' or 'content', not ${JSON.stringify(mask)}`);
     }
     return this.#chat(messages, options, (raw, chat) => {
-      const encoded = JSON.parse(call(() => raw.encode_chat(chat, addSpecial, mask ?? "")));
+      const encoded = JSON.parse(call(() => raw.encode_chat(chat, addSpecial, mask ?? "", unit)));
       const ids = Int32Array.from(encoded.ids);
       const isAssistant = encoded.mask && new Array(ids.length).fill(false);
       for (const [start, end] of encoded.mask ?? []) isAssistant.fill(true, start, end);
       const { messageSpans, media } = encoded;
-      return { ids, messageSpans, media, ...(isAssistant && { assistantMask: isAssistant }) };
+      const spans = Uint32Array.from(encoded.spans);
+      return { ids, spans, messageSpans, media, ...(isAssistant && { assistantMask: isAssistant }) };
     });
   }
 

@@ -144,16 +144,17 @@ impl Chat {
         Ok(serde_json::to_string(&Written { text, parts, warnings })?)
     }
 
-    /// The ids, the tokens of each message and of each marker, and those that a mask covers.
+    /// The ids and their spans in a unit, the tokens of each message and of each marker, and those that a mask covers.
     pub fn encode(
         &self,
         encoder: &mut Encoder<&Tokenizer>,
         add_special: bool,
         mask: Option<Mask>,
+        unit: &str,
     ) -> Result<String, Failure> {
         let failed = |error| Failure::of_chat(error, Some(&self.named.name));
         let text = &self.rendered.text;
-        let spans = ggtok_chat::encode(encoder, text, add_special).map_err(failed)?;
+        let mut spans = ggtok_chat::encode(encoder, text, add_special).map_err(failed)?;
         let message_spans = ggtok_chat::message_spans(text, &spans.spans, &self.request);
         let mask = match mask {
             Some(mask) => Some(ggtok_chat::mask_of(&spans.spans, &self.masked(mask).map_err(failed)?)),
@@ -166,8 +167,14 @@ impl Chat {
             end: tokens.end,
         };
         let media = ggtok_chat::markers(&self.rendered, &spans.spans).into_iter().map(marker).collect();
+        match unit {
+            "utf16" => drop(utf16::convert(text.as_bytes(), &mut spans.spans)),
+            "char" => spans.count_characters(text.as_bytes()),
+            _ => {}
+        }
         Ok(serde_json::to_string(&Encoded {
             ids: &spans.ids,
+            spans: spans.spans.iter().flat_map(|span| [span.start, span.end]).collect(),
             message_spans: message_spans.into_iter().map(|span| span.map(|span| [span.start, span.end])).collect(),
             media,
             mask: mask.map(|mask| ranges(&mask)),
@@ -296,6 +303,7 @@ struct Seen {
 #[serde(rename_all = "camelCase")]
 struct Encoded<'a> {
     ids: &'a [TokenId],
+    spans: Vec<usize>,
     message_spans: Vec<Option<[usize; 2]>>,
     media: Vec<Marker>,
     mask: Option<Vec<[usize; 2]>>,

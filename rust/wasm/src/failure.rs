@@ -1,9 +1,11 @@
 //! Errors as JSON: the name of a class of `js/ggtok.js`, the message, and the details of the class. Names, messages and
 //! details are those of the Python package.
 
+#[cfg(feature = "full")]
 use ggtok_chat::{Error as ChatError, Position};
 use ggtok_core::gguf::{GgufError, LoadError};
 use ggtok_core::{DecodeError, EncodeError, VocabularyError};
+#[cfg(feature = "full")]
 use ggtok_explain::ExplainError;
 use serde::Serialize;
 use wasm_bindgen::JsValue;
@@ -60,7 +62,10 @@ impl Failure {
         let problem = format!("bytes that are not UTF-8 (at byte {at}) have no characters to count");
         Self::new("GgtokError", problem + "; unit=\"byte\" works for any bytes")
     }
+}
 
+#[cfg(feature = "full")]
+impl Failure {
     /// A conversation was not rendered, with the template of a name.
     pub fn of_chat(error: ChatError, template: Option<&str>) -> Self {
         let whole = error.to_string();
@@ -175,6 +180,7 @@ impl From<EncodeError> for Failure {
     }
 }
 
+#[cfg(feature = "full")]
 impl From<ExplainError> for Failure {
     fn from(error: ExplainError) -> Self {
         match error {

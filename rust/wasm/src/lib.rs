@@ -6,24 +6,21 @@
 //! WebAssembly has no unwinding, so a panic, or memory that runs out, leaves this instance unusable. A panic throws its
 //! message, and the JavaScript side then takes a new instance.
 
+#[cfg(feature = "full")]
 mod chat;
 mod failure;
+#[cfg(feature = "full")]
+mod full;
 mod head;
 mod info;
 mod utf16;
 
-use std::cell::OnceCell;
-use std::rc::Rc;
 use std::sync::Arc;
 
-use ggtok_chat::Mask;
-use ggtok_core::gguf::{Metadata, Value};
-use ggtok_core::vocab::Kind;
+use ggtok_core::gguf::Metadata;
 use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Sink, Spans, Text, TokenId};
-use ggtok_explain::Explainer;
 use wasm_bindgen::prelude::*;
 
-use chat::{Chat, Templates};
 use failure::{Failure, failed};
 
 /// Has a panic throw its message.
@@ -59,9 +56,8 @@ impl RawHead {
 pub struct RawTokenizer {
     core: Arc<ggtok_core::Tokenizer>,
     metadata: Metadata<Vec<u8>>,
-    /// Made on first use, by a trace.
-    explainer: OnceCell<Rc<Explainer>>,
-    templates: Templates,
+    #[cfg(feature = "full")]
+    made: full::Made,
 }
 
 #[wasm_bindgen]
@@ -70,8 +66,12 @@ impl RawTokenizer {
     pub fn open(head: RawHead) -> Result<Self, JsValue> {
         let metadata = head.0.into_metadata().map_err(failed)?;
         let core = Arc::new(metadata.tokenizer().map_err(failed)?);
-        let (explainer, templates) = (OnceCell::new(), Templates::default());
-        Ok(Self { core, metadata, explainer, templates })
+        Ok(Self {
+            core,
+            metadata,
+            #[cfg(feature = "full")]
+            made: full::Made::default(),
+        })
     }
 
     /// What the vocabulary is, as JSON.
@@ -146,34 +146,6 @@ impl RawTokenizer {
         Ok(self.core.piece(id, special).map_err(failed)?.to_vec())
     }
 
-    /// Every step from a text to its tokens.
-    pub fn explain(&self, text: &[u8], add_special: bool, parse_special: bool) -> Result<RawTrace, JsValue> {
-        let explainer = self.explainer.get_or_init(|| {
-            let merges = match self.metadata.get("tokenizer.ggml.merges") {
-                Some(Value::Array(array)) if self.core.vocabulary().kind() == Kind::Bpe => array.strings(),
-                _ => None,
-            };
-            Rc::new(Explainer::new(Arc::clone(&self.core), merges))
-        });
-        let trace = explainer.explain(text, options(add_special, parse_special)).map_err(failed)?;
-        Ok(RawTrace { explainer: Rc::clone(explainer), trace })
-    }
-
-    /// Renders a conversation: the body of a request and options, both in JSON.
-    pub fn chat(&self, body: &[u8], options: &[u8]) -> Result<RawChat, JsValue> {
-        Chat::new(&self.core, &self.metadata, &self.templates, body, options).map(RawChat).map_err(failed)
-    }
-
-    /// The ids of a conversation and what belongs to which message, as JSON. `mask` is `turn`, `content` or nothing.
-    pub fn encode_chat(&self, chat: &RawChat, add_special: bool, mask: &str) -> Result<String, JsValue> {
-        let mask = match mask {
-            "turn" => Some(Mask::Turn),
-            "content" => Some(Mask::Content),
-            _ => None,
-        };
-        self.core.with_encoder(|encoder| chat.0.encode(encoder, add_special, mask)).map_err(failed)
-    }
-
     fn encode_into(
         &self,
         text: &[u8],
@@ -189,42 +161,4 @@ impl RawTokenizer {
 
 fn options(add_special: bool, parse_special: bool) -> EncodeOptions {
     EncodeOptions::new().add_special(add_special).parse_special(parse_special)
-}
-
-/// A conversation that was rendered.
-#[wasm_bindgen]
-pub struct RawChat(Chat);
-
-#[wasm_bindgen]
-impl RawChat {
-    /// The text, who wrote what of it, and warnings, as JSON.
-    pub fn text(&self) -> Result<String, JsValue> {
-        self.0.text().map_err(failed)
-    }
-}
-
-/// A trace, with what it takes to say why.
-#[wasm_bindgen]
-pub struct RawTrace {
-    explainer: Rc<Explainer>,
-    trace: ggtok_explain::trace::Trace,
-}
-
-#[wasm_bindgen]
-impl RawTrace {
-    /// All of it as JSON.
-    pub fn json(&self) -> Result<String, JsValue> {
-        serde_json::to_string(&self.trace).map_err(failed)
-    }
-
-    /// All that a page shows of it, as JSON.
-    pub fn page(&self) -> Result<String, JsValue> {
-        serde_json::to_string(&self.trace.page()).map_err(failed)
-    }
-
-    /// Why a range of bytes is not one token, or is, as JSON.
-    pub fn why(&self, start: usize, end: usize) -> Result<String, JsValue> {
-        let why = self.explainer.why(&self.trace, start..end).map_err(failed)?;
-        serde_json::to_string(&why).map_err(failed)
-    }
 }

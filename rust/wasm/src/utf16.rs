@@ -3,13 +3,12 @@
 //! A byte that starts a character counts as one unit, or as two if four bytes encode the character. Time: O(length of
 //! the spans, and of the text between each span and the next).
 
-use std::ops::Range;
-
 use ggtok_core::Spans;
 
 /// The string of some bytes, with U+FFFD for what is not UTF-8. Converts ranges of the bytes to ranges of its code
 /// units, as [`count_units`] does.
-pub fn convert(bytes: &[u8], ranges: &mut Vec<Range<usize>>) -> String {
+#[cfg(feature = "full")]
+pub fn convert(bytes: &[u8], ranges: &mut Vec<std::ops::Range<usize>>) -> String {
     if let Ok(text) = std::str::from_utf8(bytes) {
         let mut spans = Spans { ids: Vec::new(), spans: std::mem::take(ranges) };
         count_units(&mut spans, bytes);
