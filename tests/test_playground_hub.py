@@ -45,7 +45,7 @@ def vocabulary(name: str) -> bytes:
 
 def with_template(folder: Path) -> bytes:
     path = folder / "chat.gguf"
-    ggtok.edit(VOCABULARIES / "bpe.gguf", path, {"tokenizer.chat_template": TEMPLATE})
+    ggtok.edit(VOCABULARIES / "bpe.gguf", path, chat_template=TEMPLATE)
     return path.read_bytes()
 
 
@@ -123,6 +123,11 @@ def name(page: Opened, model: str, button: str = "#open") -> None:
     page.page.click(button)
 
 
+def read(page: Opened) -> None:
+    """Waits until the vocabulary is one that was read by its name."""
+    page.page.locator("#about").filter(has_text=" read").wait_for()
+
+
 # Models by name
 
 
@@ -173,7 +178,7 @@ def test_a_model_is_opened_by_its_name(opened: Any, hub: Hub) -> None:
 def test_links_and_full_names_open_at_once(opened: Any, hub: Hub, typed: str) -> None:
     page = opened("#v=wordpiece&t=Hello+World")
     name(page, typed)
-    page.page.get_by_text(" read").wait_for()
+    read(page)
     page.expect_ids(TOKENIZERS["spm" if "Other" in typed else "bpe"].encode("Hello World"))
 
 
@@ -192,12 +197,11 @@ def test_suggestions(opened: Any, hub: Hub) -> None:
 def test_two_models_side_by_side(opened: Any, hub: Hub) -> None:
     page = opened("#t=Hello+unfathomable+World&k=1")
     name(page, f"{NAME}:Q8_0")
-    page.page.get_by_text(" read").wait_for()
+    read(page)
     name(page, "acme/Other-GGUF", "#compare")
     a, b = (TOKENIZERS[each].count("Hello unfathomable World") for each in ("bpe", "spm"))
     percent = round(100 * abs(b / a - 1))
     more = "more" if b > a else "fewer"
-    said = f"acme/Other-GGUF:undefined needs {b} tokens, {percent} % {more} than"
     said = rf"needs {b} tokens, {percent} % {more} than {NAME}:Q8_0 with its {a}\."
     page.page.locator(".cost").filter(has_text=re.compile(said)).wait_for()
     page.page.locator("#explain .caption").first.wait_for()
@@ -212,7 +216,7 @@ def test_two_models_side_by_side(opened: Any, hub: Hub) -> None:
 def test_recent_models_are_kept_and_forgotten(opened: Any, hub: Hub) -> None:
     page = opened("#t=Hello")
     name(page, f"{NAME}:Q8_0")
-    page.page.get_by_text(" read").wait_for()
+    read(page)
     page.page.get_by_role("button", name="Forget these").wait_for()
     hub.asked.clear()
     page.page.goto("about:blank")
@@ -223,12 +227,12 @@ def test_recent_models_are_kept_and_forgotten(opened: Any, hub: Hub) -> None:
     page.page.get_by_role("button", name="Forget these").click()
     page.page.get_by_role("button", name="Forget these").wait_for(state="detached")
     page.goto(f"#v=hf:{NAME}:Q8_0&t=Hello")
-    page.page.get_by_text(" read").wait_for()
+    read(page)
     assert hub.asked
 
 
 def test_a_full_quota_is_said_and_survived(opened: Any, hub: Hub) -> None:
-    full = "Cache.prototype.put = async () => { throw new DOMException('full', 'QuotaExceededError'); };"
+    full = "if (self.Cache) Cache.prototype.put = async () => { throw new DOMException('full', 'QuotaExceededError'); };"
     page = opened("#t=Hello", full)
     name(page, f"{NAME}:Q8_0")
     page.page.get_by_text("no room to keep it").wait_for()
@@ -241,7 +245,7 @@ def test_a_token_is_for_the_hub_alone(opened: Any, hub: Hub) -> None:
     assert "no model named private/own, or it is private" in page.notice()
     page.page.fill("#token", TOKEN)
     page.page.click("#open")
-    page.page.get_by_text(" read").wait_for()
+    read(page)
     sent = {host for host, _, headers in hub.asked if "authorization" in headers}
     assert sent == {HUB}
     name(page, f"https://{OTHER}/{NAME}/tiny-Q8_0.gguf")
@@ -303,7 +307,7 @@ def test_a_busy_hub_is_not_asked_again(opened: Any, hub: Hub) -> None:
     assert len(hub.asked) == 1
     hub.refusals.clear()
     page.page.click("#open")
-    page.page.locator("#found [role=option]").first.wait_for() if "found" not in page.page.url else None
+    page.expect_ids(TOKENIZERS["bpe"].encode("Hello again"))
 
 
 def test_a_server_without_ranges_is_stopped_after_the_head(opened: Any, hub: Hub) -> None:
@@ -336,7 +340,7 @@ def test_a_server_that_lies_about_the_size(opened: Any, hub: Hub) -> None:
 
 def test_a_slow_line_is_said_and_the_text_goes_on(opened: Any, hub: Hub) -> None:
     page = opened("#v=bpe&t=Hello")
-    page.expect_tokens(1)
+    page.expect_tokens(TOKENIZERS["bpe"].count("Hello"))
     hub.delay = 6.0
     name(page, f"{NAME}/tiny-Q8_0.gguf")
     page.page.locator("#opening").filter(has_text=f"{NAME}/tiny-Q8_0.gguf: the server is slow").wait_for(timeout=4000)
@@ -346,7 +350,7 @@ def test_a_slow_line_is_said_and_the_text_goes_on(opened: Any, hub: Hub) -> None
 
 def test_offline(opened: Any, hub: Hub) -> None:
     page = opened("#v=bpe&t=Hello")
-    page.expect_tokens(1)
+    page.expect_tokens(TOKENIZERS["bpe"].count("Hello"))
     page.context.set_offline(True)
     name(page, NAME)
     page.page.locator("#notice").wait_for(timeout=4000)
@@ -426,7 +430,7 @@ def test_a_chat_is_what_the_wheel_says(opened: Any, hub: Hub, tmp_path: Path) ->
     tok = ggtok.Tokenizer.from_gguf(with_template(tmp_path))
     page = chat_page(opened, "#v=hf:acme/Chat-GGUF&t=Hello")
     paste(page, {"messages": MESSAGES})
-    expected = tok.encode_chat(MESSAGES, return_spans=True, return_assistant_mask=True)
+    expected = tok.encode_chat(MESSAGES, return_spans=True)
     chat_is(page, expected)
     costs = page.page.locator(".turn .about").all_text_contents()
     assert costs == [f"{end - start} tokens" for start, end in expected.message_spans]
@@ -435,16 +439,16 @@ def test_a_chat_is_what_the_wheel_says(opened: Any, hub: Hub, tmp_path: Path) ->
 
     page.page.fill("[aria-label='Message 4']", "Why not?")
     changed = [*MESSAGES[:3], {"role": "user", "content": "Why not?"}]
-    chat_is(page, tok.encode_chat(changed))
+    chat_is(page, tok.encode_chat(changed, return_spans=True))
     page.page.uncheck("#panel-chat [type=checkbox]")
-    chat_is(page, tok.encode_chat(changed, add_generation_prompt=False))
+    chat_is(page, tok.encode_chat(changed, return_spans=True, add_generation_prompt=False))
 
 
 def test_a_budget_and_a_mask(opened: Any, hub: Hub, tmp_path: Path) -> None:
     tok = ggtok.Tokenizer.from_gguf(with_template(tmp_path))
     page = chat_page(opened, "#v=hf:acme/Chat-GGUF&t=Hello")
     paste(page, MESSAGES)
-    expected = tok.encode_chat(MESSAGES, return_assistant_mask=True)
+    expected = tok.encode_chat(MESSAGES, return_spans=True)
     chat_is(page, expected)
     page.page.fill("#panel-chat [type=number]", str(len(expected.ids) - 1))
     page.until("document.querySelectorAll('.turn.left-out').length === 2")
@@ -471,10 +475,10 @@ def test_a_template_that_fails_is_said(opened: Any, hub: Hub) -> None:
 
 
 def test_a_file_without_a_template_takes_chatml(opened: Any, hub: Hub) -> None:
-    page = chat_page(opened, "#v=bpe&t=Hello")
+    page = chat_page(opened, "#v=wordpiece&t=Hello")
     page.page.get_by_text("no chat template, so ChatML is used").wait_for()
     paste(page, MESSAGES)
-    chat_is(page, TOKENIZERS["bpe"].encode_chat(MESSAGES, template="chatml"))
+    chat_is(page, TOKENIZERS["wordpiece"].encode_chat(MESSAGES, return_spans=True, template="chatml"))
 
 
 # Right to left
@@ -484,12 +488,12 @@ def test_sentences_stay_left_to_right(opened: Any, hub: Hub) -> None:
     """Only strips have the text's direction, and words keep their order in them."""
     text = "مرحبا بالعالم 2024 hello world"
     page = opened("#v=bpe&w=unigram&t=" + text)
-    page.page.locator(".judgement").filter(has_text="tokens.").wait_for()
+    page.page.locator(".judgement").filter(has_text="tokens").wait_for()
     direction = "(nodes) => nodes.map((node) => getComputedStyle(node).direction)"
     assert set(page.page.eval_on_selector_all(".cost, .judgement, h3, .totals", direction)) == {"ltr"}
     assert set(page.page.eval_on_selector_all("#text, .both", direction)) == {"rtl"}
     places = page.page.eval_on_selector_all(
         ".stretch", "(all) => all.map((node) => [node.textContent, node.getBoundingClientRect().left])"
     )
-    left = {part: min(place for found, place in places if part in found) for part in ("مرحبا", "20", "24", "he", "wor")}
-    assert left["مرحبا"] > left["24"] > left["20"] > left["wor"] > left["he"]
+    left = {part: min(place for found, place in places if part in found) for part in ("مرحبا", "2024", "he", "wor")}
+    assert left["مرحبا"] > left["2024"] > left["wor"] > left["he"]

@@ -159,40 +159,38 @@ export function shortest(choice, path, files) {
 /** The beginning of the file that a choice means: `{file, size, read, isWhole}`; `isWhole` if the server knows no
  * ranges. `needed(head, size)` says how many bytes are needed at least, if more are; `onRead(bytes)` is called often. */
 export async function readHead(choice, { token, files, needed, onRead, abort }) {
-  let [address, size] = [choice, undefined];
+  let [address, size] = [choice, null];
   if (choice.startsWith("hf:")) {
     const found = fileOf(choice, files ?? (partsOf(choice).file ? [] : await filesOf(choice, token, abort)));
     const path = found.path.split("/").map(encodeURIComponent).join("/");
-    [address, size] = [`${HUB}/${partsOf(choice).repository}/resolve/main/${path}`, found.size];
+    [address, size] = [`${HUB}/${partsOf(choice).repository}/resolve/main/${path}`, found.size ?? null];
   }
   let head = new Blob();
-  let reader = null; // of a server that sends the whole file
+  let whole = null; // the answer of a server that sends the whole file
   for (let goal = FIRST_READ; goal; ) {
-    if (goal > MOST_READ) throw new Refusal(`${choice}: its metadata would be longer than ${MOST_READ >> 20} MiB. It is no model’s file.`);
-    const isWhole = reader !== null;
-    let end = goal;
-    if (!reader) {
+    if (goal > MOST_READ) throw new Refusal(`${choice} is no model’s file: its metadata would be over ${MOST_READ >> 20} MiB.`);
+    let reader = whole;
+    if (!whole) {
       const response = await ask(address, choice, token, abort, { Range: `bytes=${head.size}-${goal - 1}` });
-      const range = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(response.headers.get("content-range") ?? "");
-      const total = range ? Number(range[3]) || undefined : response.status === 200 ? Number(response.headers.get("content-length")) || undefined : undefined;
+      const range = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(response.headers.get("content-range") ?? "");
+      const isPart = response.status === 206;
+      const total = Number(isPart ? range?.[2] : response.headers.get("content-length")) || null;
       if ((range && Number(range[1]) !== head.size) || (size && total && size !== total)) {
         throw new Refusal(`${choice}: the server contradicts itself about the file’s size. It may be changing; try again.`);
       }
       size ??= total;
-      end = Math.min(goal, size ?? goal);
-      const own = response.body.getReader();
-      if (response.status === 200) reader = own;
-      head = await readInto(head, own, end, choice, onRead, abort);
-      if (response.status !== 200) own.cancel().catch(() => {});
-    } else head = await readInto(head, reader, (end = Math.min(goal, size ?? goal)), choice, onRead, abort);
-    if (head.size < end && (size !== undefined || !isWhole && head.size === 0)) {
-      throw new Refusal(`${choice} ends early: after ${head.size} of ${size ?? end} bytes. Try again, or take another file.`);
+      reader = response.body.getReader();
+      if (!isPart) whole = reader;
     }
+    const end = Math.min(goal, size ?? goal);
+    head = await readInto(head, reader, end, choice, onRead, abort);
+    if (!whole) head = head.slice(0, end);
+    if (head.size < end && size) throw new Refusal(`${choice} ends early, after ${head.size} of ${size} bytes. Try again, or take another file.`);
     const more = await needed(head, head.size < end ? head.size : (size ?? Number.MAX_SAFE_INTEGER));
     goal = more && Math.min(Math.max(more, 2 * head.size), size ?? Infinity);
   }
-  reader?.cancel().catch(() => {});
-  return { file: head, size: size ?? null, isWhole: reader !== null };
+  whole?.cancel().catch(() => {});
+  return { file: head, size, isWhole: whole !== null };
 }
 
 async function readInto(head, reader, end, name, onRead, abort) {

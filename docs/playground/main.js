@@ -44,7 +44,7 @@ const models = new Models(engine, byId("named"), {
   },
   refused(message, choice, place) {
     notify(message);
-    if (choices()[place] === choice && !models.get(choice)) sides[place].fail(message);
+    if (choice && choices()[place] === choice && !models.get(choice)) sides[place].fail(message);
     if (choice && isRemote(choice)) byId("model").value = choice.replace(/^hf:/, "");
     render(false);
   },

@@ -145,6 +145,7 @@ export class Models {
 
   /** Lists the files of a repository that somebody named, or opens what is one file. */
   async #name(typed) {
+    this.#list([]);
     const choice = choiceOf(typed);
     if (!choice) return this.#on.refused(`“${typed}” names no model. Write owner/name, as on huggingface.co, or paste a link to a .gguf file.`);
     if (!/^hf:[^/]+\/[^/:]+$/.test(choice)) return this.open(choice, this.#place);

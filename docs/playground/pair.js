@@ -3,12 +3,13 @@
  * A cut is the end of a token. What a tokenizer drops, such as spaces, belongs to the token after it. A stretch is the
  * text from one place where both cut to the next such place; the cuts differ where one of the two cuts inside it. Both
  * rows of a stretch have the same text, so they are equally wide, and lines break only between stretches. Letters that
- * take their shapes from each other, as in Arabic and Devanagari, are not torn apart: a stretch goes on to their end. */
+ * take their shapes from each other, as in Arabic and Devanagari, and the digits of a number are not torn apart: a stretch
+ * goes on to their end. */
 
 import { el, plural, verdictOf } from "./base.js";
 import { cellsOf, directionOf, inRun, itemOf, replaceChanged } from "./strip.js";
 
-const SHAPED = "[\\u0600-\\u08ff\\u0900-\\u0dff\\ufb50-\\ufdff\\ufe70-\\ufefc]";
+const SHAPED = "[\\d\\u0600-\\u08ff\\u0900-\\u0dff\\ufb50-\\ufdff\\ufe70-\\ufefc]";
 const ENDS_SHAPED = new RegExp(`${SHAPED}$`);
 const STARTS_SHAPED = new RegExp(`^${SHAPED}`);
 

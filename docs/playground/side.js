@@ -100,8 +100,9 @@ export class Side {
     this.body.hidden = false;
     const { ids, characters } = result;
     const facts = [plural(ids.length, "token"), plural(characters, "character"), plural(this.bytes.length, "byte")];
-    if (ids.length) facts.push(`${(characters / ids.length).toFixed(1)} characters per token`);
-    this.counts.replaceChildren(el("strong", {}, facts[0]), ` · ${facts.slice(1).join(" · ")}`);
+    const rate = ids.length ? ` · ${(characters / ids.length).toFixed(1)} characters per token` : "";
+    const more = ` · ${facts.slice(1).join(" · ")}`;
+    this.counts.replaceChildren(el("strong", {}, facts[0]), more, el("span", { class: "per-token" }, rate));
     this.strip.update(text, this.bytes, result, this.most);
     this.strip.list.hidden = this.strip.idList.hidden = !ids.length;
     if (ids.length) this.strip.showIds(this.idsButton.ariaExpanded === "true");

@@ -147,11 +147,10 @@ function face(text, hasLines) {
 
 const RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 
-/** The direction of a text by its first letter, or that of its digits; null without any. */
+/** The direction of a text by its first letter; null without one. */
 export function directionOf(text) {
   const letter = /\p{L}/u.exec(text)?.[0];
-  if (letter) return RIGHT.test(letter) ? "rtl" : "ltr";
-  return /\p{Nd}/u.test(text) ? "ltr" : null;
+  return letter ? (RIGHT.test(letter) ? "rtl" : "ltr") : null;
 }
 
 /** A block in a line, which is placed as the letters of its text would be. By itself it has no direction, so a run of
