@@ -5,7 +5,8 @@
 Needs Rust for the target wasm32-unknown-unknown, which is one of:
 
 - rustup: `rustup target add wasm32-unknown-unknown`;
-- Debian: `apt install cargo-web rustc-web rust-web-src lld-22`, from whose source the standard library is built too.
+- Debian: `apt install cargo-web rustc-web rust-web-src lld`, from whose source the standard library is built too. Debian
+  has no rust-lld, so its `wasm-ld` links, of the newest version that is installed.
 
 The command line tool of wasm-bindgen, of the version in Cargo.lock, is installed from crates.io into target/wasm.
 """
@@ -30,10 +31,11 @@ CARGO_HOME = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
 TARGET = "wasm32-unknown-unknown"
 PROFILE = "wasm"
 DEBIAN = Path("/usr/bin/rustc")
+LINKERS = ("rust-lld", *(f"wasm-ld-{version}" for version in range(25, 18, -1)), "wasm-ld")
 NO_RUST = f"""\
 Rust for {TARGET} is not installed. Install one of:
   rustup target add {TARGET}
-  apt install cargo-web rustc-web rust-web-src lld-22        # Debian"""
+  apt install cargo-web rustc-web rust-web-src lld        # Debian; some releases name a newer lld-22"""
 
 
 def sysroot(rustc: str) -> Path | None:
@@ -52,10 +54,13 @@ def toolchain() -> tuple[str, list[str], dict[str, str]]:
         return f"the standard library for {TARGET} of {own}", [], {}
     root = sysroot(str(DEBIAN)) if DEBIAN.exists() else None
     source = root and root / "lib/rustlib/src/rust/library/std"
-    if source and source.is_dir() and any(map(shutil.which, ("wasm-ld", "wasm-ld-22", "rust-lld"))):
-        sentence = f"the source of the standard library in {root}"
-        return sentence, ["-Z", "build-std=std,panic_abort"], {"RUSTC": str(DEBIAN), "RUSTC_BOOTSTRAP": "1"}
-    sys.exit(NO_RUST)
+    if not source or not source.is_dir():
+        sys.exit(NO_RUST)
+    linker = next(filter(None, map(shutil.which, LINKERS)), None)
+    if linker is None:
+        sys.exit(f"There is no linker for {TARGET}: none of {', '.join(LINKERS)} is in PATH.\n{NO_RUST}")
+    variables = {"RUSTC": str(DEBIAN), "RUSTC_BOOTSTRAP": "1", "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER": linker}
+    return f"the source of the standard library in {root}", ["-Z", "build-std=std,panic_abort"], variables
 
 
 def engine(*features: str) -> Path:

@@ -149,11 +149,10 @@ def test_nothing_is_asked_before_a_model_is_named(opened: Any, hub: Hub) -> None
 def test_a_model_is_opened_by_its_name(opened: Any, hub: Hub) -> None:
     page = opened("#t=Hello+World")
     name(page, NAME)
-    files = page.page.locator("#found [role=option]")
+    files = page.page.locator("#found button")
     files.first.wait_for()
     assert [text.split(".gguf")[0] for text in files.all_text_contents()] == ["tiny-Q4_K_M", "tiny-Q8_0"]
-    page.page.keyboard.press("ArrowDown")
-    page.page.keyboard.press("ArrowUp")
+    assert page.page.evaluate("document.activeElement.textContent").startswith("tiny-Q4_K_M")
     page.page.keyboard.press("Enter")
     page.page.get_by_text("of 800 MB read").wait_for()
     page.expect_ids(TOKENIZERS["bpe"].encode("Hello World"))
@@ -188,8 +187,8 @@ def test_suggestions(opened: Any, hub: Hub) -> None:
     page.page.locator("#found", has_text=NAME).wait_for()
     (path,) = hub.paths()
     assert path.startswith("/api/models?search=tiny&filter=gguf")
-    page.page.locator("#found [role=option]", has_text=NAME).click()
-    page.page.locator("#found", has_text="tiny-Q8_0").wait_for()
+    page.page.locator("#found button", has_text=NAME).click()
+    page.page.locator("#found button", has_text="tiny-Q8_0").wait_for()
     page.page.keyboard.press("Escape")
     page.page.locator("#found").wait_for(state="hidden")
 
@@ -232,7 +231,9 @@ def test_recent_models_are_kept_and_forgotten(opened: Any, hub: Hub) -> None:
 
 
 def test_a_full_quota_is_said_and_survived(opened: Any, hub: Hub) -> None:
-    full = "if (self.Cache) Cache.prototype.put = async () => { throw new DOMException('full', 'QuotaExceededError'); };"
+    full = (
+        "if (self.Cache) Cache.prototype.put = async () => { throw new DOMException('full', 'QuotaExceededError'); };"
+    )
     page = opened("#t=Hello", full)
     name(page, f"{NAME}:Q8_0")
     page.page.get_by_text("no room to keep it").wait_for()
@@ -391,6 +392,24 @@ def test_a_first_visit_loads_little(opened: Any, folder: Path) -> None:
     assert "ggtok/core/ggtok_bg.wasm" in names
     assert not names & {"explain.js", "chat.js", "ggtok/ggtok_bg.wasm", "ggtok/vocabularies/spm.gguf"}
     assert sum(sizes.values()) <= 800_000, sizes
+
+
+def test_ids_are_copied_in_three_forms(opened: Any) -> None:
+    ids = TOKENIZERS["bpe"].encode("Naïve is")
+    page = opened("#v=bpe&t=Na%C3%AFve+is")
+    page.expect_ids(ids)
+
+    def copied(name: str) -> str:
+        page.page.get_by_role("button", name=name).click()
+        page.page.get_by_role("button", name="Copied").wait_for()
+        page.page.get_by_role("button", name=name).wait_for()
+        return str(page.page.evaluate("navigator.clipboard.readText()"))
+
+    assert copied("Copy ids") == " ".join(map(str, ids))
+    assert json.loads(copied("as JSON")) == ids
+    exec(copied("as Python"), {})
+    page.type("")
+    page.until("Array.from(document.querySelectorAll('.id-buttons button')).filter((b) => b.disabled).length === 3")
 
 
 # Chats

@@ -100,7 +100,7 @@ const calls = {
     const chat = entry.tokenizer.encodeChat(body, { ...options, unit: "byte" });
     return { ...chat, tokens: tokensOf(entry, chat.ids, shown) };
   },
-  /** The trace of a text as JSON; `why` may then be asked about it. */
+  /** What is shown of a text's trace, as JSON; `why` may then be asked about it. */
   async explain(vocabulary, text, options) {
     const { tokenizer } = await open(vocabulary);
     await calls.forget();

@@ -1,5 +1,5 @@
-/* A conversation in tokens: its messages become the prompt that the file's own template writes, with control tokens, the
- * cost of each message, what a budget leaves out, and what a mask of the answers covers. */
+/* A conversation in tokens: its messages become the prompt that the file's own template writes, with control tokens,
+ * the cost of each message, what a budget leaves out, and what a mask of the answers covers. */
 
 import { el, plural } from "./base.js";
 import { STALE } from "./engine.js";
@@ -13,6 +13,7 @@ const FIRST = [
   { role: "user", content: "Is it cheap?" },
 ];
 const MASKS = { "": "none", turn: "whole answers", content: "their words alone" };
+const PLACEHOLDER = '{"messages": [{"role": "user", "content": "Hello"}]}';
 const MOST_SHOWN = 5000;
 
 const toBytes = new TextEncoder();
@@ -41,26 +42,26 @@ export class Chat {
 
   constructor(engine, panel) {
     this.#engine = engine;
-    const check = (name, input, ...more) => el("label", {}, input, el("span", {}, name), ...more);
     const update = () => this.#update();
+    const button = (name, onclick) => el("button", { type: "button", onclick }, name);
     this.rows = el("ol", { class: "turns" });
     this.begins = el("input", { type: "checkbox", checked: true, onchange: update });
     const masks = Object.entries(MASKS).map(([value, name]) => el("option", { value }, name));
     this.mask = el("select", { onchange: update }, masks);
-    this.budget = el("input", { type: "number", min: 1, step: 1, inputmode: "numeric", placeholder: "no limit", oninput: () => this.#mark() });
-    const add = el("button", { type: "button", onclick: () => this.#add() }, "Add a message");
-    const label = (name, input) => el("label", {}, el("span", {}, name), input);
-    const flags = [check("start the answer", this.begins), label("budget of tokens", this.budget), label("mask of the answers", this.mask)];
-    this.pasted = el("textarea", { rows: 5, spellcheck: "false", "aria-label": "Request body", placeholder: '{"messages": [{"role": "user", "content": "Hello"}]}' });
-    const use = el("button", { type: "button", onclick: () => this.#paste() }, "Use it");
-    const paste = el("details", {}, el("summary", {}, "Paste the body of a request to /v1/chat/completions"), this.pasted, use);
+    this.budget = el("input", { type: "number", min: 1, placeholder: "no limit", oninput: () => this.#mark() });
+    const label = (name, input) => el("label", {}, name, input);
+    const flags = [label("start the answer", this.begins), label("budget of tokens", this.budget)];
+    flags.push(label("mask of the answers", this.mask));
+    this.pasted = el("textarea", { rows: 5, "aria-label": "Request body", placeholder: PLACEHOLDER });
+    const title = el("summary", {}, "Paste the body of a request to /v1/chat/completions");
+    const paste = el("details", {}, title, this.pasted, button("Use it", () => this.#paste()));
     this.problem = el("p", { class: "notice", role: "alert", hidden: true });
     this.title = el("h3");
     this.counts = el("p", { class: "totals", role: "status" });
     this.note = el("p", { class: "about" });
     this.strip = new Strip("Tokens of the conversation", () => {}, () => {});
-    this.strip.showIds(true);
     this.body = el("div", {}, this.counts, this.note, this.strip.list, this.strip.idList);
+    const add = button("Add a message", () => this.#add());
     const settings = el("div", { class: "spread" }, add, el("div", { class: "flags" }, flags));
     panel.append(
       el("section", { "aria-label": "Conversation" }, this.rows, settings, paste),
@@ -71,7 +72,7 @@ export class Chat {
 
   /** Shows the conversation with another model, or says that none is open. */
   show(choice, vocabulary, name) {
-    if (this.#given?.vocabulary === vocabulary || (vocabulary && this.#given?.vocabulary?.key === vocabulary.key)) return;
+    if (this.#given?.choice === choice && this.#given.vocabulary?.key === vocabulary?.key) return;
     this.#given = { choice, vocabulary, name };
     this.title.replaceChildren(el("bdi", {}, name));
     this.#update();
@@ -80,13 +81,14 @@ export class Chat {
   #draw() {
     this.#costs = [];
     const rows = this.#body.messages.map((message, at) => {
-      const roles = ROLES.includes(message.role) ? ROLES : [...ROLES, message.role];
-      const options = roles.map((role) => el("option", { value: role, selected: role === message.role }, role));
+      const options = [...new Set([...ROLES, message.role])].map((role) => el("option", {}, role));
       const onchange = ({ target }) => this.#change(() => (message.role = target.value));
       const role = el("select", { "aria-label": `Role of message ${at + 1}`, onchange }, options);
+      role.value = message.role;
       const isText = typeof message.content === "string";
       const oninput = ({ target }) => this.#change(() => (message.content = target.value));
-      const text = el("textarea", { rows: 1, dir: "auto", "aria-label": `Message ${at + 1}`, disabled: !isText, oninput });
+      const name = `Message ${at + 1}`;
+      const text = el("textarea", { rows: 1, dir: "auto", "aria-label": name, disabled: !isText, oninput });
       text.value = isText ? message.content : JSON.stringify(message.content ?? message.tool_calls ?? null);
       const onclick = () => this.#change(() => this.#body.messages.splice(at, 1), true);
       const remove = el("button", { type: "button", "aria-label": `Remove message ${at + 1}`, onclick }, "×");
@@ -127,7 +129,8 @@ export class Chat {
     if (!vocabulary) return this.#fail(`Open a model first: ${name} is not here.`);
     const options = this.begins.checked ? {} : { addGenerationPrompt: false };
     if (this.mask.value) options.mask = this.mask.value;
-    const ask = (more) => this.#engine.newest("chat", "chat", vocabulary, JSON.stringify(this.#body).toWellFormed(), { ...options, ...more }, MOST_SHOWN);
+    const body = JSON.stringify(this.#body);
+    const ask = (more) => this.#engine.newest("chat", "chat", vocabulary, body, { ...options, ...more }, MOST_SHOWN);
     let note = "";
     try {
       const result = await ask({}).catch((error) => {
@@ -139,7 +142,8 @@ export class Chat {
       this.note.textContent = [note, ...result.warnings.map(({ message }) => message)].join(" ");
       this.#show(result);
     } catch (error) {
-      this.#fail(`${name} could not render this conversation. ${error.name}: ${error.message}. Change a message, or choose another model.`);
+      const todo = "Change a message, or choose another model.";
+      this.#fail(`${name} could not render this conversation. ${error.name}: ${error.message}. ${todo}`);
     }
   }
 

@@ -19,7 +19,7 @@ const MOST_PAGES = 20;
 const PATIENCE = 20_000; // milliseconds without a byte
 const PREFERRED = ["Q4_K_M", "Q8_0"]; // as llama.cpp prefers them
 const COMPANIONS = ["mmproj", "imatrix", "mtp-", "eagle3-", "dflash-", "dspark-"];
-const SPLIT = /^(.+)-(\d{5})-of-(\d{5})\.gguf$/i;
+const SPLIT = /-(\d{5})-of-\d{5}\.gguf$/i;
 
 /** A sentence for people about a model that cannot be had. `wantsToken` if a token may help. */
 export class Refusal extends Error {
@@ -49,18 +49,21 @@ function partsOf(choice) {
   return { repository, tag, file };
 }
 
-/** Waits for an answer or a part of one. */
+/** What work on an answer of a server gives. Server and network have some time for it. */
 async function patient(work, name, abort) {
   let late;
   const silence = new Promise((_, reject) => {
-    late = setTimeout(() => reject(new Refusal(`${name}: the server has sent nothing for ${PATIENCE / 1000} seconds. Try again.`)), PATIENCE);
+    const problem = `${name}: the server has sent nothing for ${PATIENCE / 1000} seconds. Try again.`;
+    late = setTimeout(() => reject(new Refusal(problem)), PATIENCE);
   });
   try {
     return await Promise.race([work, silence]);
   } catch (error) {
     abort.abort();
     if (error instanceof Refusal || error.name === "AbortError") throw error;
-    const cause = navigator.onLine ? "there is no network, or the server lets no other page read it" : "this computer is offline";
+    let cause = "there is no network, or the server lets no other page read it";
+    if (error instanceof SyntaxError) cause = "the server’s answer makes no sense";
+    else if (!navigator.onLine) cause = "this computer is offline";
     throw new Refusal(`${name} could not be read: ${cause}. Try again, or drop the file here.`);
   } finally {
     clearTimeout(late);
@@ -71,8 +74,8 @@ async function patient(work, name, abort) {
 async function ask(address, name, token, abort, headers = {}) {
   const isHub = new URL(address).origin === HUB;
   if (isHub && token) headers.Authorization = `Bearer ${token}`;
-  const options = { headers, signal: abort.signal, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store" };
-  const response = await patient(fetch(address, options), name, abort);
+  const bare = { credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store" };
+  const response = await patient(fetch(address, { headers, signal: abort.signal, ...bare }), name, abort);
   if (response.ok) return response;
   abort.abort();
   throw refusalOf(response, name, isHub, Boolean(token));
@@ -80,44 +83,41 @@ async function ask(address, name, token, abort, headers = {}) {
 
 function refusalOf({ status, headers }, name, isHub, hasToken) {
   const code = headers.get("x-error-code");
-  const page = name.replace(/^hf:/, "").split("/").slice(0, 2).join("/").split(":")[0];
+  const repository = /^(?:hf:)?([^/]+\/[^/:]+)/.exec(name)?.[1];
   if (status === 429) {
-    const wait = headers.get("retry-after") ?? /t=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1];
-    return new Refusal(`${name}: the server wants fewer requests (429). Try again in ${wait ?? "some"} seconds.`);
+    const wait = headers.get("retry-after") ?? /t=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1] ?? "some";
+    return new Refusal(`${name}: the server wants fewer requests (429). Try again in ${wait} seconds.`);
   }
   if (isHub && (status === 403 || code === "GatedRepo")) {
     const todo = hasToken ? "This token has no access to it" : "Then give an access token";
-    return new Refusal(`${name} is for those who accept its terms, on ${HUB}/${page}. ${todo}.`, true);
+    return new Refusal(`${name} is for those who accept its terms, on ${HUB}/${repository}. ${todo}.`, true);
   }
   if (isHub && (status === 401 || (status === 404 && code !== "EntryNotFound"))) {
     const todo = hasToken ? "this token cannot see it" : "it is private and needs an access token";
-    return new Refusal(`The Hub has no model named ${page}, or ${todo}. Check the spelling.`, true);
+    return new Refusal(`The Hub has no model named ${repository}, or ${todo}. Check the spelling.`, true);
   }
-  if (status === 401 || status === 403) return new Refusal(`${name}: the server refuses access (${status}). Drop the file here instead.`);
-  if (status === 404) return new Refusal(`${name}: there is no such file (404). Check the name.`);
-  return new Refusal(`${name}: the server answers with an error (${status}). Try again later.`);
+  const meanings = { 401: "access is refused", 403: "access is refused", 404: "there is no such file" };
+  const todo = status in meanings ? "Check the name, or drop the file here" : "Try again later";
+  return new Refusal(`${name}: ${meanings[status] ?? "the server answers with an error"} (${status}). ${todo}.`);
 }
 
+/** The JSON at an address, and the header that says where more is. */
 async function json(address, name, token, abort) {
   const response = await ask(address, name, token, abort);
-  try {
-    return [await patient(response.json(), name, abort), response.headers.get("link")];
-  } catch (error) {
-    throw error instanceof Refusal && navigator.onLine ? new Refusal(`${name}: the Hub’s answer cannot be read. Try again later.`) : error;
-  }
+  return [await patient(response.json(), name, abort), response.headers.get("link")];
 }
 
 /** Names of models with GGUF files, the most downloaded first: `[{id, downloads}]`. */
 export async function suggestions(typed, token, abort) {
   const query = new URLSearchParams({ search: typed, filter: "gguf", sort: "downloads", direction: -1, limit: 8 });
-  const [found] = await json(`${HUB}/api/models?${query}`, typed, token, abort);
-  return found.filter(({ id }) => typeof id === "string");
+  return (await json(`${HUB}/api/models?${query}`, typed, token, abort))[0];
 }
 
-const isModel = (path) => {
+function isModel(path) {
   const name = path.split("/").at(-1).toLowerCase();
-  return name.endsWith(".gguf") && !COMPANIONS.some((mark) => name.includes(mark)) && (SPLIT.exec(path)?.[2] ?? "00001") === "00001";
-};
+  const isFirst = (SPLIT.exec(path)?.[1] ?? "00001") === "00001";
+  return name.endsWith(".gguf") && isFirst && !COMPANIONS.some((mark) => name.includes(mark));
+}
 
 /** The models among the files of a repository, `[{path, size}]`. */
 export async function filesOf(choice, token, abort) {
@@ -126,7 +126,7 @@ export async function filesOf(choice, token, abort) {
   const all = [];
   for (let page = 0; address && page < MOST_PAGES; page++) {
     const [items, link] = await json(address, `hf:${repository}`, token, abort);
-    all.push(...items.filter(({ type }) => type === "file").map(({ path, size, lfs }) => ({ path, size: lfs?.size ?? size })));
+    all.push(...items.filter(({ type }) => type === "file"));
     const next = /<([^<>]+)>[^<>]*\brel="?next\b/.exec(link ?? "")?.[1];
     address = next && new URL(next, HUB).origin === HUB ? next : null;
   }
@@ -142,7 +142,8 @@ export async function filesOf(choice, token, abort) {
 function fileOf(choice, files) {
   const { repository, tag, file } = partsOf(choice);
   if (file) return files.find(({ path }) => path.toLowerCase() === file.toLowerCase()) ?? { path: file };
-  const marked = (wanted) => files.find(({ path }) => new RegExp(`${wanted.replaceAll(".", "\\.")}[.-]`, "i").test(path));
+  const isMarked = (path, wanted) => [".", "-"].some((end) => path.toLowerCase().includes(wanted.toLowerCase() + end));
+  const marked = (wanted) => files.find(({ path }) => isMarked(path, wanted));
   const found = tag ? marked(tag) : (PREFERRED.map(marked).find(Boolean) ?? files[0]);
   if (found) return found;
   throw new Refusal(`${repository} has no file for ${tag}: it has ${files.map(({ path }) => path).join(", ")}.`);
@@ -157,7 +158,8 @@ export function shortest(choice, path, files) {
 }
 
 /** The beginning of the file that a choice means: `{file, size, read, isWhole}`; `isWhole` if the server knows no
- * ranges. `needed(head, size)` says how many bytes are needed at least, if more are; `onRead(bytes)` is called often. */
+ * ranges. `needed(head, size)` says how many bytes are needed at least if these are too few. `onRead(bytes)` is
+ * called often. */
 export async function readHead(choice, { token, files, needed, onRead, abort }) {
   let [address, size] = [choice, null];
   if (choice.startsWith("hf:")) {
@@ -168,7 +170,7 @@ export async function readHead(choice, { token, files, needed, onRead, abort }) 
   let head = new Blob();
   let whole = null; // the answer of a server that sends the whole file
   for (let goal = FIRST_READ; goal; ) {
-    if (goal > MOST_READ) throw new Refusal(`${choice} is no model’s file: its metadata would be over ${MOST_READ >> 20} MiB.`);
+    if (goal > MOST_READ) throw new Refusal(`${choice} is not a model: its head has over ${MOST_READ >> 20} MiB.`);
     let reader = whole;
     if (!whole) {
       const response = await ask(address, choice, token, abort, { Range: `bytes=${head.size}-${goal - 1}` });
@@ -176,7 +178,7 @@ export async function readHead(choice, { token, files, needed, onRead, abort }) 
       const isPart = response.status === 206;
       const total = Number(isPart ? range?.[2] : response.headers.get("content-length")) || null;
       if ((range && Number(range[1]) !== head.size) || (size && total && size !== total)) {
-        throw new Refusal(`${choice}: the server contradicts itself about the file’s size. It may be changing; try again.`);
+        throw new Refusal(`${choice}: the server contradicts itself about the file’s size. Try again later.`);
       }
       size ??= total;
       reader = response.body.getReader();
@@ -185,7 +187,8 @@ export async function readHead(choice, { token, files, needed, onRead, abort }) 
     const end = Math.min(goal, size ?? goal);
     head = await readInto(head, reader, end, choice, onRead, abort);
     if (!whole) head = head.slice(0, end);
-    if (head.size < end && size) throw new Refusal(`${choice} ends early, after ${head.size} of ${size} bytes. Try again, or take another file.`);
+    const isCut = head.size < end && size;
+    if (isCut) throw new Refusal(`${choice} ends early, after ${head.size} of ${size} bytes. Try again.`);
     const more = await needed(head, head.size < end ? head.size : (size ?? Number.MAX_SAFE_INTEGER));
     goal = more && Math.min(Math.max(more, 2 * head.size), size ?? Infinity);
   }

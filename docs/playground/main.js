@@ -77,11 +77,12 @@ function fillSelect(select, chosen, none) {
   const group = (label, options) => (options.length ? [el("optgroup", { label }, options)] : []);
   const embedded = Object.entries(EMBEDDED).map(([name, kind]) => option(name, kind));
   /** Those that are open or known, and the chosen one even if it is not here. */
-  const rest = (word, more = []) => [...new Set([...more, ...models.names(word), ...(chosen?.startsWith(word) ? [chosen] : [])])];
+  const rest = (word, more = []) =>
+    [...new Set([...more, ...models.names(word), chosen])].filter((choice) => choice?.startsWith(word));
   const titles = Object.fromEntries(Object.entries(WELL_KNOWN).map(([title, choice]) => [choice, title]));
   const titled = (choice) => option(choice, titles[choice] ? `${titles[choice]} (${nameOf(choice)})` : nameOf(choice));
   const hub = [...rest("hf:", Object.values(WELL_KNOWN).concat(models.recent)), ...rest("http")].map(titled);
-  const given = rest(FILE).map((choice) => option(choice, `${nameOf(choice)}${models.get(choice) ? "" : " (not here)"}`));
+  const given = rest(FILE).map((choice) => option(choice, nameOf(choice) + (models.get(choice) ? "" : " (not here)")));
   const groups = [...group("Embedded in ggtok", embedded), ...group("Models by name", hub), ...group("Files", given)];
   select.replaceChildren(...(none ? [option("", none)] : []), ...groups);
   select.value = chosen ?? "";
@@ -209,7 +210,8 @@ function updateTokens(opensLinks = false) {
     else {
       pair.element.hidden = true;
       if (!isRemote(choice)) {
-        sides[at].fail(`This link was made with the file ${nameOf(choice)}. Drop that file here to see its tokens.`, false);
+        const file = nameOf(choice);
+        sides[at].fail(`This link was made with the file ${file}. Drop that file here to see its tokens.`, false);
       } else if (!models.isOpening(choice) && opensLinks) {
         sides[at].fail(`Opening ${nameOf(choice)} …`, false);
         models.open(choice, at);
@@ -244,7 +246,7 @@ function render(opensLinks = false) {
     side.name = choices()[at] ?? "";
   });
   updateTokens(opensLinks);
-  chat?.show(state.vocabulary, vocabularyOf(state.vocabulary), nameOf(state.vocabulary));
+  if (chat) showChat();
 }
 
 // The address
@@ -399,31 +401,15 @@ byId("theme").addEventListener("click", () => {
 dark.addEventListener("change", nameTheme);
 nameTheme();
 
-// The tabs
+// Conversations
 
 let chat = null; // made when its tab is first chosen
-const TABS = ["text", "chat"];
-
-async function showTab(name) {
-  for (const tab of TABS) {
-    const isShown = tab === name;
-    byId(`tab-${tab}`).ariaSelected = `${isShown}`;
-    byId(`tab-${tab}`).tabIndex = isShown ? 0 : -1;
-    byId(`panel-${tab}`).hidden = !isShown;
-  }
-  if (name !== "chat" || chat) return;
+const showChat = () => chat.show(state.vocabulary, vocabularyOf(state.vocabulary), nameOf(state.vocabulary));
+byId("tab-chat").addEventListener("change", async () => {
   const { Chat } = await import("./chat.js");
-  chat = new Chat(full, byId("panel-chat"));
-  chat.show(state.vocabulary, vocabularyOf(state.vocabulary), nameOf(state.vocabulary));
-}
-for (const [at, name] of TABS.entries()) {
-  byId(`tab-${name}`).addEventListener("click", () => showTab(name));
-  byId(`tab-${name}`).addEventListener("keydown", ({ key }) => {
-    if (key !== "ArrowRight" && key !== "ArrowLeft") return;
-    showTab(TABS[1 - at]);
-    byId(`tab-${TABS[1 - at]}`).focus();
-  });
-}
+  chat ??= new Chat(full, byId("panel-chat"));
+  showChat();
+});
 
 // Start
 

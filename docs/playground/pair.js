@@ -3,8 +3,8 @@
  * A cut is the end of a token. What a tokenizer drops, such as spaces, belongs to the token after it. A stretch is the
  * text from one place where both cut to the next such place; the cuts differ where one of the two cuts inside it. Both
  * rows of a stretch have the same text, so they are equally wide, and lines break only between stretches. Letters that
- * take their shapes from each other, as in Arabic and Devanagari, and the digits of a number are not torn apart: a stretch
- * goes on to their end. */
+ * take their shapes from each other, as in Arabic and Devanagari, and the digits of a number are not torn apart: a
+ * stretch goes on to their end. */
 
 import { el, plural, verdictOf } from "./base.js";
 import { cellsOf, directionOf, inRun, itemOf, replaceChanged } from "./strip.js";
@@ -29,7 +29,8 @@ function stretchesOf(lists) {
     }
     const ends = [-1, -1];
     const next = (side) => (isLeft(side) ? ends[side] : Infinity);
-    const isTorn = () => isLeft(0) && ENDS_SHAPED.test(cells[0].at(-1).text) && STARTS_SHAPED.test(lists[0][at[0]].text ?? "");
+    const isTorn = () =>
+      isLeft(0) && ENDS_SHAPED.test(cells[0].at(-1).text) && STARTS_SHAPED.test(lists[0][at[0]].text ?? "");
     do {
       const side = next(0) <= next(1) ? 0 : 1;
       let cell = take(side);
@@ -97,8 +98,10 @@ export class Pair {
     const [first, second] = this.#counts;
     const [a, b] = names.map((name) => el("bdi", {}, name));
     const percent = Math.round(100 * Math.abs(second / first - 1));
-    const how = second === first || !first ? "as many as" : `${percent || "under 1"} % ${second > first ? "more" : "fewer"} than`;
-    this.cost.replaceChildren(b, ` needs ${plural(second, "token")}, ${how} `, a, first ? ` with its ${first.toLocaleString("en")}.` : ".");
+    const more = `${percent || "under 1"} % ${second > first ? "more" : "fewer"} than`;
+    const how = second === first || !first ? "as many as" : more;
+    const its = ` with its ${first.toLocaleString("en")}.`;
+    this.cost.replaceChildren(b, ` needs ${plural(second, "token")}, ${how} `, a, its);
   }
 
   /** Marks the token that is explained, and none without arguments. */

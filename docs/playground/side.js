@@ -20,7 +20,8 @@ const COPIES = {
   "as Python": ({ name, text, result, options: { addSpecial, parseSpecial } }) => {
     const flags = `${addSpecial ? "" : ", add_special=False"}${parseSpecial ? ", parse_special=True" : ""}`;
     const call = `tok.encode(${JSON.stringify(text)}${flags})`;
-    return `import ggtok\n\ntok = ggtok.Tokenizer.${opening(name)}\nassert ${call} == [${Array.from(result.ids).join(", ")}]\n`;
+    const ids = Array.from(result.ids).join(", ");
+    return `import ggtok\n\ntok = ggtok.Tokenizer.${opening(name)}\nassert ${call} == [${ids}]\n`;
   },
   "as JSON": ({ result }) => JSON.stringify(Array.from(result.ids)),
 };
@@ -46,15 +47,14 @@ export class Side {
     this.problem = el("p", { class: "notice", hidden: true });
     this.more = el("button", { type: "button", hidden: true, onclick: () => this.#showMore() });
     this.pointed = el("p", { class: "pointed about" }, HINT);
-    this.idsButton = el("button", { type: "button", "aria-expanded": "true" }, "Hide ids");
-    this.idsButton.addEventListener("click", () => this.#toggleIds());
     this.copyButtons = Object.entries(COPIES).map(([name, copied]) => {
       const onclick = ({ target }) => this.#copy(target, name, copied(this));
       return el("button", { type: "button", disabled: true, onclick }, name);
     });
-    const buttons = el("div", { class: "id-buttons" }, this.idsButton, this.copyButtons);
+    const buttons = el("div", { class: "id-buttons" }, this.copyButtons);
     const bar = el("div", { class: "spread" }, this.pointed, buttons);
-    this.body = el("div", {}, this.strip.list, this.more, bar, this.strip.idList);
+    this.ids = el("details", { open: true }, el("summary", {}, "Ids"), this.strip.idList);
+    this.body = el("div", {}, this.strip.list, this.more, bar, this.ids);
     this.element = el("div", { class: "view-of" }, this.title, this.counts, this.problem, this.body);
   }
 
@@ -104,8 +104,7 @@ export class Side {
     const more = ` · ${facts.slice(1).join(" · ")}`;
     this.counts.replaceChildren(el("strong", {}, facts[0]), more, el("span", { class: "per-token" }, rate));
     this.strip.update(text, this.bytes, result, this.most);
-    this.strip.list.hidden = this.strip.idList.hidden = !ids.length;
-    if (ids.length) this.strip.showIds(this.idsButton.ariaExpanded === "true");
+    this.strip.list.hidden = this.ids.hidden = !ids.length;
     this.more.hidden = ids.length <= this.most;
     this.more.textContent = `Show more: ${this.most.toLocaleString("en")} of ${plural(ids.length, "token")} are shown`;
     this.onCounts(this);
@@ -130,14 +129,8 @@ export class Side {
       place = `characters ${from} to ${charactersIn(this.bytes, end)}, bytes ${start} to ${end}`;
     }
     const entry = el("code", {}, label(result.tokens.get(id).text));
-    this.pointed.replaceChildren("Token ", el("strong", {}, `${id}`), " · spelled ", entry, ` in the vocabulary · ${place}`);
-  }
-
-  #toggleIds() {
-    const isShown = this.idsButton.ariaExpanded === "false";
-    this.strip.showIds(isShown);
-    this.idsButton.setAttribute("aria-expanded", isShown);
-    this.idsButton.textContent = isShown ? "Hide ids" : "Show ids";
+    const number = el("strong", {}, `${id}`);
+    this.pointed.replaceChildren("Token ", number, " · spelled ", entry, ` in the vocabulary · ${place}`);
   }
 
   #enable(isOn) {

@@ -201,11 +201,10 @@ export class Strip {
   #shown = { ids: [], tones: [], lines: [], idItems: [] };
   #options = [];
   #ids = [];
-  #result = null;
 
   constructor(name, onChoose, onPoint) {
     this.list = el("div", { class: "coloured", role: "listbox", "aria-label": name });
-    this.idList = el("p", { class: "id-list", hidden: true });
+    this.idList = el("p", { class: "id-list" });
     const placeOf = ({ target }) => this.#placeOf(target.closest(".piece, .an-id"));
     for (const box of [this.list, this.idList]) {
       box.addEventListener("pointerover", (event) => this.#point(placeOf(event), onPoint));
@@ -237,19 +236,13 @@ export class Strip {
     const lines = linesOf(cells, cells.map((cell) => itemOf(cell, result, tones, "option")));
     replaceChanged(this.list, this.#shown.lines, lines);
     Object.assign(this.#shown, { ids, tones, lines });
-    this.#result = result;
     this.#options = lines.flatMap(({ items }) => items.flatMap(({ options }) => options));
-    if (!this.idList.hidden) this.#updateIds();
+    this.#updateIds();
     this.#makeReachable(0);
   }
 
   get tones() {
     return this.#shown.tones;
-  }
-
-  showIds(isShown) {
-    this.idList.hidden = !isShown;
-    if (isShown && this.#result) this.#updateIds();
   }
 
   /** Marks the token that is explained, and none for `undefined`. */
@@ -284,7 +277,7 @@ export class Strip {
       hot.classList.remove("hot");
     }
     this.#options[at]?.classList.add("hot");
-    if (!this.idList.hidden) this.#ids[at]?.classList.add("hot");
+    this.#ids[at]?.classList.add("hot");
     onPoint(at);
   }
 
