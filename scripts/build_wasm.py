@@ -5,8 +5,8 @@
 Needs Rust for the target wasm32-unknown-unknown, which is one of:
 
 - rustup: `rustup target add wasm32-unknown-unknown`;
-- Debian: `apt install cargo-web rustc-web rust-web-src lld`, from whose source the standard library is built too. Debian
-  has no rust-lld, so its `wasm-ld` links, of the newest version that is installed.
+- Debian: `apt install cargo-web rustc-web rust-web-src lld`, from whose source the standard library is built too.
+  Debian has no rust-lld, so the newest `wasm-ld` that is installed links.
 
 The command line tool of wasm-bindgen, of the version in Cargo.lock, is installed from crates.io into target/wasm.
 """

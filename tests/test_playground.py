@@ -5,7 +5,6 @@ Needs Chromium, playwright and the package that `scripts/build_wasm.py` makes; `
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys

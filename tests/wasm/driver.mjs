@@ -27,6 +27,7 @@ class LazyFile {
 
 const own = {
   init: () => ggtok.default(),
+  bytesNeeded: (bytes, size) => ggtok.bytesNeeded(bytes, size),
   names: () => Object.keys(ggtok),
   fromBytes: (bytes) => keep(ggtok.Tokenizer.fromBytes(bytes)),
   fromBlob: async (bytes) => keep(await ggtok.Tokenizer.fromFile(new Blob([bytes]))),
