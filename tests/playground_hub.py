@@ -13,7 +13,6 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -154,6 +153,3 @@ class Handler(BaseHTTPRequestHandler):
             hub.sent += stop - start
             start = stop
         self.close_connection = True
-
-
-Opener = Callable[..., object]
