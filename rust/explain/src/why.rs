@@ -86,7 +86,7 @@ impl<'a> Asked<'a> {
         }
         self.find_steps(tokens);
         let spaced = [b" ", &trace.text.0[self.range.clone()]].concat();
-        if spaced[1] != b' '
+        if spaced.get(1).is_some_and(|&first| first != b' ')
             && let Ok(Some(token)) = self.tokenizer.id_of_piece(&spaced)
         {
             let message =
