@@ -55,8 +55,8 @@ longest of these paths."""
 BUDGETS = {
     **{"rust/core": 16_490, "rust/chat": 7_020, "rust/train": 2_900, "rust/explain": 4_031},
     **{"rust/python": 4_690, "rust/wasm": 1_205},
-    **{"tokenizer": 1_440, "chat": 980, "stores": 1_205, "corpus": 3_300, "lab": 7_964},
-    **{"adapters": 580, "cli": 2_640, "": 485},
+    **{"tokenizer": 1_445, "chat": 980, "stores": 1_205, "corpus": 3_300, "lab": 9_440},
+    **{"adapters": 580, "cli": 2_826, "": 485},
 }
 """Lines of code of each crate, of each folder of the Python package, and of the files beside them."""
 MOST_NAMESAKES = 3

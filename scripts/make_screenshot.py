@@ -9,12 +9,14 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterable
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from ggtok import Tokenizer
-from ggtok.cli.view import View
+from ggtok.cli.view import MANY, Screen, View
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
+from rich.text import Text
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "_static"
 COMMAND = "ggtok encode --parse-special story.txt"
@@ -69,9 +71,12 @@ def picture(tokenizer: Tokenizer, ids: Iterable[int], command: str, *, dark: boo
         emoji=False,
     )
     console.print(f"$ {command}", soft_wrap=True)
-    view = View(tokenizer, console)
-    view.add(ids)
-    view.end(total=True)
+    shown = io.StringIO()
+    with redirect_stdout(shown):
+        view = View(tokenizer, Screen(width, MANY))
+        view.add(ids)
+        view.end(total=True)
+    console.print(Text.from_ansi(shown.getvalue()), soft_wrap=True)
     svg = console.export_svg(title="", theme=DARK if dark else LIGHT, code_format=SVG, unique_id="ggtok")
     return svg.replace("rgba(255,255,255,0.35)", "rgba(128,128,128,0.5)")  # a frame that is visible on white too
 

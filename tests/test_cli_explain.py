@@ -21,11 +21,11 @@ import pytest
 from conftest import VOCABULARIES
 from ggtok import Tokenizer
 from ggtok.lab.explain import strip
+from ggtok.lab.explain.cells import cell_len
 from ggtok.lab.explain.step import KEYS, Walk
 from ggtok.lab.explain.units import face
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.cells import cell_len
 from terminals import shown
 
 TEXT = "What is LoRA?"

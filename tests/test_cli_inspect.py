@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from contextlib import redirect_stdout
+from itertools import combinations
 from pathlib import Path
 
 import ggtok
@@ -17,9 +18,9 @@ from conftest import BUILTIN, VOCABULARIES
 from ggtok import Tokenizer
 from ggtok.cli import main
 from ggtok.cli.table import print_pairs, print_table
+from ggtok.lab.explain.cells import cell_len
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.cells import cell_len
 from terminals import on_terminal, shown
 
 PRE = "tokenizer.ggml.pre"
@@ -174,10 +175,14 @@ def test_diff(capsys: pytest.CaptureFixture[str], other: str, tmp_path: Path) ->
     found = ggtok.diff(Tokenizer.from_gguf(bpe), Tokenizer.from_gguf(other), "The end.\n\n")
     assert found
     printed = shown(capsys, "diff", bpe, other, "-p", "The end.\n\n", code=1)
-    verdict, vocabularies, *lists = str(found).splitlines()
+    verdict, vocabularies, *_ = str(found).splitlines()
     strips = ["bpe   The│·end│[. ↵↵]", "other The│·end│[.│↵↵]"]
     verdict = verdict.replace("·", "│")  # a dot is a space in the text below
-    assert printed.splitlines() == [verdict, vocabularies, "", *strips, "", *lists]
+    table = ["              bpe    other", "pre           qwen2  default", "clean_spaces  no     yes"]
+    hint = "--all prints all tokens and merges that differ"
+    assert printed.splitlines() == [verdict, vocabularies, "", *strips, "", *table, hint]
+    whole = shown(capsys, "diff", bpe, other, "-p", "The end.\n\n", "--all", code=1)
+    assert whole.splitlines() == [*printed.splitlines()[:5], "", *str(found).splitlines()[2:]]
     (tmp_path / "text").write_text("The end.\n\n")
     assert shown(capsys, "diff", bpe, other, str(tmp_path / "text"), code=1) == printed
     expected = json.loads(json.dumps({"a": bpe, "b": other} | found.to_dict()))
@@ -188,10 +193,18 @@ def test_diff(capsys: pytest.CaptureFixture[str], other: str, tmp_path: Path) ->
 def test_diff_of_kinds(capsys: pytest.CaptureFixture[str]) -> None:
     printed = shown(capsys, "diff", path_of("bpe"), path_of("unigram"), code=1)
     assert printed.startswith("Two kinds of tokenizer, bpe and unigram. ")
-    assert "\n\nkind: 'bpe' -> 'unigram'\n" in printed
-    assert printed.endswith("--all prints all of each list\n")
+    assert re.search(r"\nkind +bpe +unigram\n", printed)
     assert len(shown(capsys, "diff", path_of("bpe"), path_of("unigram"), "--all", code=1)) > 10 * len(printed)
     assert printed.isprintable() or all(line.isprintable() for line in printed.splitlines())
+
+
+@pytest.mark.parametrize(("a", "b"), [*combinations(BUILTIN, 2)])
+def test_diff_fits_a_screen_and_shows_characters(capsys: pytest.CaptureFixture[str], a: str, b: str) -> None:
+    text = "Vier Fünftel von 2024: 漢字 und 👋. " * 40
+    found = on_terminal("diff", path_of(a), path_of(b), "-p", text, width=100, height=34)
+    assert len(found.text.splitlines()) <= 34
+    for encoded in ("Ġ", "Ã", "▁"):
+        assert encoded not in shown(capsys, "diff", path_of(a), path_of(b), "--all", code=1).replace("'Ã'", "")
 
 
 # search

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import io
+from contextlib import redirect_stdout
 from itertools import pairwise
 from pathlib import Path
 
 import ggtok
 import pytest
 from ggtok.cli.pair import print_pair
+from ggtok.cli.view import MANY, NONE, PLAIN, Screen
+from ggtok.lab.explain.cells import cell_len
 from ggtok.lab.explain.verdict import verdict
 from ggtok.tokenizer.cuts import Cuts, compare, cuts_of, stretches
 from hypothesis import example, given
 from hypothesis import strategies as st
-from rich.cells import cell_len
-from rich.console import Console
 from rich.text import Text
 
 Spans = list[tuple[int, int]]
@@ -74,9 +75,9 @@ def test_both_lines_have_the_same_text(
 ) -> None:
     text, a, b = case
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system="256" if has_colors else None, no_color=not has_colors)
     found = compare(text, (list(range(len(a))), list(range(len(b)))), (a, b), is_text=False)
-    print_pair(console, ("x/one.gguf", "y/two.gguf"), text, (a, b), found, most)
+    with redirect_stdout(out):
+        print_pair(Screen(width, MANY if has_colors else NONE), ("x/one.gguf", "y/two.gguf"), text, (a, b), found, most)
     plain = [Text.from_ansi(line).plain for line in out.getvalue().splitlines()]
     lines = [line for line in plain if not line.startswith("…") and line]
     assert all(cell_len(line) <= width for line in lines)
@@ -93,8 +94,9 @@ def test_a_view_begins_near_the_first_difference() -> None:
     common = [(at, at + 2) for at in range(0, len(text), 2)]
     other = [*common[:2000], (4000, 4001), (4001, 4002), *common[2001:]]
     out = io.StringIO()
-    found = compare(text, ([], []), (common, other), is_text=True)
-    print_pair(Console(file=out, width=80, no_color=True), ("a.gguf", "b.gguf"), text, (common, other), found, 3)
+    found = compare(text, ([0] * len(common), [0] * len(other)), (common, other), is_text=True)
+    with redirect_stdout(out):
+        print_pair(Screen(80, PLAIN), ("a.gguf", "b.gguf"), text, (common, other), found, 3)
     lines = out.getvalue().splitlines()[1:]
     assert lines[0].startswith("… 3,9")
     assert lines[0].endswith(" characters before")
@@ -106,12 +108,14 @@ def test_a_view_begins_near_the_first_difference() -> None:
 def test_a_long_token_before_the_first_difference() -> None:
     out = io.StringIO()
     text, a, b = b"x" * 900 + b"yz", [(0, 900), (900, 902)], [(0, 900), (900, 901), (901, 902)]
-    found = compare(text, ([], []), (a, b), is_text=True)
-    print_pair(Console(file=out, width=80, no_color=True), ("a.gguf", "b.gguf"), text, (a, b), found, None)
+    found = compare(text, ([0] * len(a), [0] * len(b)), (a, b), is_text=True)
+    with redirect_stdout(out):
+        print_pair(Screen(80, PLAIN), ("a.gguf", "b.gguf"), text, (a, b), found, None)
     assert [line[-6:] for line in out.getvalue().splitlines()[-2:]] == ["│[y z]", "│[y│z]"]
     assert out.getvalue().count("x") == 1800
     out.truncate(0)
-    print_pair(Console(file=out, width=80, no_color=True), ("a.gguf", "b.gguf"), text, (a, b), found, 3)
+    with redirect_stdout(out):
+        print_pair(Screen(80, PLAIN), ("a.gguf", "b.gguf"), text, (a, b), found, 3)
     assert " before" not in out.getvalue()
 
 
@@ -132,14 +136,14 @@ def test_real_files(shared: Path) -> None:
     assert inside.first is not None
     start, end, _, *parts = inside.first
     assert [b"".join(own) for own in parts] == ["né 👋🏽".encode()[start:end]] * 2
-    assert ggtok.diff(spm, qwen, "").cuts == (None, 0, False, 1, 0)
+    assert ggtok.diff(spm, qwen, "").cuts == (None, 0, True, 1, 0)  # BOS alone
 
 
 @pytest.mark.parametrize("shift", [0, 1])
 def test_a_megabyte_of_cuts(shift: int) -> None:
     a = [(at, at + 3) for at in range(0, 1_000_000, 3)]
     b = [(at, at + 2) for at in range(shift, 1_000_000, 2)]
-    found = compare(b"x" * 1_000_002, ([], []), (a, b), is_text=True)
+    found = compare(b"x" * 1_000_002, ([0] * len(a), [0] * len(b)), (a, b), is_text=True)
     assert isinstance(found, Cuts)
     assert found.num_stretches > 100_000 * (1 - shift)
     assert len(list(stretches(cuts_of(a), cuts_of(b), 1_000_002))) == found.num_stretches

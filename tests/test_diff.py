@@ -28,7 +28,7 @@ def test_no_difference() -> None:
     diff = ggtok.diff(SMALL, Tokenizer.from_gguf(GGUF), "any text")
     assert not diff
     assert (fields(diff), repr(diff)) == (set(), "<ggtok.Diff in nothing>")
-    assert str(diff) == "Same cuts, same ids. 9 tokens each.\nNo difference between the tokenizers."
+    assert str(diff) == "No difference between the tokenizers."
     assert str(ggtok.diff(SMALL, SMALL)) == "No difference between the tokenizers."
 
 
@@ -47,7 +47,7 @@ def test_settings_and_special_tokens() -> None:
     assert diff.settings["pre"] == ("gpt-2", "qwen2")
     assert diff.settings["add_eos"] == (False, True)
     assert diff.special["bos_id"] == (260, 261)
-    assert "bos_id: 260 -> 261" in str(diff).splitlines()
+    assert "bos_id: 260 '<s>' -> 261 '</s>'" in str(diff).splitlines()
     assert fields(diff) == {"settings", "special"}
     assert repr(diff) == "<ggtok.Diff in settings, special>"
 
@@ -118,7 +118,7 @@ def test_cuts() -> None:
     assert cuts
     assert ggtok.diff(SMALL, other, "\u00e9 he").cuts == (None, 0, True, 5, 5)
     cuts = ggtok.diff(SMALL, changed(bos=261), "hello").cuts
-    assert cuts == (None, 0, False, 2, 2)
+    assert cuts == (None, 0, True, 2, 2)  # BOS alone is not another id
     assert not cuts
     assert ggtok.diff(SMALL, other).cuts is None
     assert "; other special tokens, settings." in str(ggtok.diff(SMALL, changed(bos=261, add_eos=True)))

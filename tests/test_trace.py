@@ -20,6 +20,7 @@ import pytest
 from conftest import BUILTIN, every_kind, shared_files
 from ggtok import GgtokError, Tokenizer
 from ggtok.lab.explain import compare, terminal
+from ggtok.lab.explain.cells import cell_len
 from ggtok.lab.explain.explain import Trace
 from ggtok.lab.explain.pictures import picture
 from ggtok.lab.explain.record import Why
@@ -34,7 +35,6 @@ from hypothesis import strategies as st
 from oracles import strategies
 from oracles.gguf_vocab import Vocab
 from oracles.spelling import BYTE_TOKENS
-from rich.cells import cell_len
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 generate_trace: Any = importlib.import_module("generate_trace")

@@ -74,6 +74,11 @@ def wants_colors() -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
 
 
+def painted(text: str, style: str) -> str:
+    """A text in a style, which is a code of the terminal."""
+    return f"\x1b[{style}m{text}\x1b[0m" if style and text else text
+
+
 def is_of_output(error: Exception) -> bool:
     """Whether an error says that standard output cannot be written to. Errors of files have the name of the file."""
     return isinstance(error, OSError) and error.filename is None and error.errno not in (None, errno.ENOENT)

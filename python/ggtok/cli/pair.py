@@ -1,6 +1,6 @@
 """Two tokenizers on one text: the text twice, one below the other, so that a character is below itself.
 
-Spaces and what is invisible are shown as in the token view. In colours, tokens have two backgrounds in turn, and others
+Spaces and what is invisible are shown as in the token view. In colours, tokens have backgrounds in turn, and others
 where the cuts differ. Without colours there is a bar after each token, and brackets around what is cut differently.
 Takes O(n) time for n tokens before what is shown.
 """
@@ -11,24 +11,20 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
-
+from ..lab.explain.cells import cell_len
 from ..lab.explain.terminal import fitted, padded
 from ..lab.explain.verdict import verdict
 from ..tokenizer.cuts import Cuts, Pair, Span, cuts_of, stretches
 from .file_arguments import short_names
-from .output import printable
-from .view import MARKS, MIN_WIDTH, Row, assembled, bar, palette, units
+from .output import painted, printable
+from .table import print_line
+from .view import MARKS, MIN_WIDTH, Row, Screen, assembled, bar, both, units
 
-MOST_LINES = 6
+MOST_LINES = 3
 """Lines of each side that are shown, unless all are requested."""
 
 NAME = 16
 """The most columns of a name before a line; in narrow windows it is a quarter of them."""
-
-BRACKET = ("bold", "bold")
 
 
 class Segment(NamedTuple):
@@ -68,9 +64,9 @@ def segments(start: int, sides: Pair[list[int]], size: int) -> Iterator[Segment]
 class Lines:
     """Makes the lines of both sides."""
 
-    def __init__(self, text: bytes, sides: Pair[list[int]], width: int, console: Console) -> None:
+    def __init__(self, text: bytes, sides: Pair[list[int]], width: int, screen: Screen) -> None:
         self.text, self.sides, self.width = text, sides, width
-        self.palette, self.encoding = palette(console), console.encoding
+        self.palette, self.encoding = screen.palette, screen.encoding
         self._rows: Pair[Row] = ([], [])
         self._filled = 0
 
@@ -82,16 +78,16 @@ class Lines:
             if self._filled and self._filled + room + 2 * self.palette.bar > self.width:
                 yield self._taken(), segment.start
             if self.palette.bar and segment.opens:
-                self._add(("[", "["), BRACKET, 1)
+                self._add(("[", "["), (self.palette.strong,) * 2, 1)
             styles = self._style(segment, 0), self._style(segment, 1)
             for unit in shown:
                 if self._filled + unit.width + self.palette.bar > self.width:
                     yield self._taken(), segment.start
                 mark = getattr(self.palette, unit.kind) if unit.kind else ""
-                first, second = (f"{style} {mark}".strip() for style in styles)
+                first, second = (both(style, mark) for style in styles)
                 self._add((unit.text, unit.text), (first, second), unit.width)
             if self.palette.bar and segment.closes:
-                self._add(("]", "]"), BRACKET, 1)
+                self._add(("]", "]"), (self.palette.strong,) * 2, 1)
             elif self.palette.bar and segment.end < len(self.text):
                 first, second = (bar(self.encoding) if segment.cuts[side] else " " for side in (0, 1))
                 self._add((first, second), (self.palette.mark, self.palette.mark), 1)
@@ -102,10 +98,11 @@ class Lines:
 
     def _style(self, segment: Segment, side: int) -> str:
         if not self.sides[side] or segment.start >= self.sides[side][-1]:
-            return "dim"  # no token stands for the end of the text
+            return self.palette.dim  # no token stands for the end of the text
         if segment.differs:
-            return self.palette.differing[segment.tokens[side] % 2]
-        return self.palette.tokens[segment.tokens[0] % 2]  # the same colours on both sides
+            styles = self.palette.differing
+            return styles[segment.tokens[side] % len(styles)]
+        return self.palette.tokens[segment.tokens[0] % len(self.palette.tokens)]  # the same colours on both sides
 
     def _add(self, texts: Pair[str], styles: Pair[str], width: int) -> None:
         for row, text, style in zip(self._rows, texts, styles, strict=True):
@@ -117,30 +114,26 @@ class Lines:
         return rows
 
 
-def print_verdict(console: Console, cuts: Cuts) -> None:
+def print_verdict(screen: Screen, cuts: Cuts) -> None:
     """Prints what the comparison on a text comes to, with the signs of the text below it."""
-    colors = palette(console)
 
     def show(part: bytes) -> str:
-        return "".join(unit.text for unit in units(part, console.encoding))
+        return "".join(unit.text for unit in units(part, screen.encoding))
 
-    good, quoted = ("", "") if colors.bar else ("green", colors.differing[0])
-    line = Text(style="bold" if cuts else f"bold {good}")
-    for part, is_quoted in verdict(cuts, show, bar(console.encoding)):
-        shown = printable(part)
-        line.append(f"`{shown}`" if is_quoted and not quoted else shown, quoted if is_quoted else "")
-    console.print(line, soft_wrap=not console.is_terminal)
+    parts = verdict(cuts, show, bar(screen.encoding))
+    line = "".join(f"`{printable(part)}`" if is_quoted else part for part, is_quoted in parts)
+    print_line(line, both(screen.palette.strong, "" if cuts else screen.palette.good))
 
 
 def print_pair(
-    console: Console, names: Sequence[str], text: bytes, spans: Pair[Iterable[Span]], cuts: Cuts, most: int | None
+    screen: Screen, names: Sequence[str], text: bytes, spans: Pair[Iterable[Span]], cuts: Cuts, most: int | None
 ) -> None:
     """Prints the text with the cuts of both sides: all of it, or at most so many lines of each side, from about a line
     before the first stretch that is cut differently. Nothing if all tokens are the same. `names` are paths."""
     if not text or (not cuts and cuts.same_ids):
         return
-    console.print()
-    width = max(console.width, MIN_WIDTH)
+    print()
+    width = max(screen.width, MIN_WIDTH)
     room = min(NAME, width // 4)
     first, second = (fitted(printable(name), room) for name in short_names(names))
     labels = (first, second) if first != second else ("a", "b")
@@ -152,18 +145,22 @@ def print_pair(
         place = bisect_right(sides[0], cuts.first.start - width)
         start = sides[0][place - 1] if place else 0  # before that stretch, cuts are common
     if start:
-        console.print(fitted(f"… {_characters(text[:start])} before", console.width), style="dim")
+        _print_dim(screen, f"… {_characters(text[:start])} before")
     shown = start
-    for number, (rows, at) in enumerate(Lines(text, sides, width, console).made(start)):
+    for number, (rows, at) in enumerate(Lines(text, sides, width, screen).made(start)):
         if number == most:
             break
         if number:
-            console.print()
+            print()
         for label, row in zip(labels, rows, strict=True):
-            console.print(assembled(row, f"{padded(label, room)} "), soft_wrap=True)
+            print(painted(f"{padded(label, room)} ", screen.palette.dim) + assembled(row))
         shown = at
     if shown < len(text):
-        console.print(fitted(f"… {_characters(text[shown:])} more: --all shows them", console.width), style="dim")
+        _print_dim(screen, f"… {_characters(text[shown:])} more: --all shows them")
+
+
+def _print_dim(screen: Screen, line: str) -> None:
+    print(painted(fitted(line, screen.width), screen.palette.dim))
 
 
 def _characters(text: bytes) -> str:

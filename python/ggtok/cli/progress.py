@@ -6,11 +6,11 @@ import math
 import os
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from rich.progress import Progress
+from ..lab.explain.cells import cell_len
+from ..lab.explain.terminal import fitted
+from .output import painted
 
 DELAY = 0.5
 """Seconds before the bar appears: shorter work needs none."""
@@ -19,7 +19,10 @@ INTERVAL = 0.1
 """Seconds between two states of the bar. It has no thread, which would slow down what it measures."""
 
 NARROW = 60
-"""Columns of a terminal below which only the numbers are shown, without the bar."""
+"""Columns of a terminal that does not say how many it has."""
+
+GAP, CELL, LEAST = "  ", "━", 10
+"""What is between the label, the bar and the numbers; what the bar is made of; the least columns that are worth one."""
 
 
 class Bar:
@@ -36,18 +39,14 @@ class Bar:
         self.began = time.monotonic()
         shows = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._due = self.began + DELAY if shows else math.inf
-        self._shown: Progress | None = None
+        self._is_shown = False
 
     def __call__(self, num_bytes: int) -> None:
         """Reports that `num_bytes` more bytes are done."""
         self.done += num_bytes
-        if (now := time.monotonic()) < self._due:
-            return
-        self._due = now + INTERVAL
-        if self._shown is None:
+        if (now := time.monotonic()) >= self._due:
+            self._due = now + INTERVAL
             self._show()
-        else:
-            self._shown.update(self._shown.task_ids[-1], completed=self.done, numbers=self.numbers(), refresh=True)
 
     def phase(self, label: str, done: int, total: int | None, is_in_bytes: bool = False) -> None:
         """Reports how far a phase is. Another label starts another phase."""
@@ -71,30 +70,26 @@ class Bar:
         return "  ".join(shown)
 
     def close(self) -> None:
-        if self._shown is not None:
-            self._shown.stop()
-            self._shown = None
+        """Removes the bar."""
+        if self._is_shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            self._is_shown = False
 
     def _show(self) -> None:
-        from rich import progress as rich
-        from rich.console import Console
-
-        class Steady(Console):
-            def show_cursor(self, show: bool = True) -> bool:
-                """Never hides it: a process that is stopped or killed could not bring it back."""
-                return False
-
-        console = Steady(stderr=True)
-        columns: list[rich.ProgressColumn] = [rich.TextColumn("{task.description}", markup=False)]
-        if console.width >= NARROW:
-            columns.append(rich.BarColumn(bar_width=None))
-        columns.append(rich.TextColumn("{task.fields[numbers]}", markup=False))
-        self._shown = rich.Progress(
-            *columns, console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
-        )
+        width, numbers = NARROW, self.numbers()
+        with suppress(OSError):
+            width = os.get_terminal_size(sys.stderr.fileno()).columns
         label = "".join(each if each.isprintable() else "\ufffd" for each in self.label)
-        self._shown.add_task(label, total=self.total, completed=self.done, numbers=self.numbers())
-        self._shown.start()
+        label = fitted(label, width - len(numbers) - len(GAP) - 1)
+        room = width - cell_len(label) - len(numbers) - 2 * len(GAP) - 1
+        parts = [label, numbers]
+        if self.total and room >= LEAST:
+            full = room * min(self.done, self.total) // self.total
+            color = "" if os.environ.get("NO_COLOR") else "32"
+            parts.insert(1, painted(CELL * full, color) + painted(CELL * (room - full), "2"))
+        line = GAP.join(filter(None, parts))
+        print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
+        self._is_shown = True
 
 
 def progress(total: int | None, label: str) -> closing[Bar]:

@@ -7,10 +7,9 @@ import sys
 from collections.abc import Container, Iterable, Sequence
 from shutil import get_terminal_size
 
-from rich.cells import cell_len
-
+from ..lab.explain.cells import cell_len
 from ..lab.explain.terminal import padded, styled, wrapped
-from .output import printable, wants_colors
+from .output import painted, printable, wants_colors
 
 GAP = "  "
 LEAST_LAST = 16
@@ -43,12 +42,13 @@ def print_listed(name: str, lines: Iterable[str]) -> None:
         _print_beside(GAP, printable(line), _window())
 
 
-def print_line(line: str) -> None:
-    """A line, whose further lines in a narrow window begin further right."""
+def print_line(line: str, style: str = "") -> None:
+    """A line in a style, whose further lines in a narrow window begin further right."""
     text = line.lstrip(" ")
     first, *others = wrapped(text, _window() - len(line) + len(text) - len(GAP))
     indent = line.removesuffix(text)
-    print(indent + first, *(indent + GAP + other for other in others), sep="\n")
+    for row in (indent + first, *(indent + GAP + other for other in others)):
+        print(painted(row, style))
 
 
 def print_report(lines: Iterable[str], whole: str) -> None:
@@ -90,14 +90,6 @@ def _folded(head: Sequence[str]) -> list[tuple[str, ...]]:
     columns = [name.replace("/", "/ ").split() or [""] for name in head]
     most = max(map(len, columns))
     return [*zip(*([""] * (most - len(words)) + words for words in columns), strict=True)]
-
-
-def quoted(piece: bytes) -> str:
-    """A piece in quotes, with invisible characters escaped; `b'...'` if it is not UTF-8."""
-    try:
-        return repr(piece.decode("utf-8"))
-    except UnicodeDecodeError:
-        return repr(piece)
 
 
 def _window() -> int:

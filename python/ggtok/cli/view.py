@@ -1,39 +1,40 @@
-"""The token view: a text cut into its tokens on alternating backgrounds, with the ids listed after it.
+"""The token view: a text cut into its tokens on four backgrounds in turn, with the ids listed after it.
 
-The text stays in one piece: its lines end where they ended, and long ones are cut at the window's edge. A space is a
-dot. Where there are no colours, a bar stands between tokens. What a terminal would obey, hide or join to its neighbour
-is escaped: control characters, bytes that are not UTF-8, formatting characters such as joiners; and a combining mark
-that begins a token gets a dotted circle to stand on.
+The text stays in one piece: its lines end where they ended, and long ones are broken between tokens. A space is a dot.
+Where there are no colours, a bar stands between tokens. A character that several tokens share is drawn in the first of
+them, and each of the others has a sign that points back to it. What a terminal would obey or hide is escaped: control
+characters, bytes that are not UTF-8, formatting characters; and a combining mark that begins a token gets a dotted
+circle to stand on.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import unicodedata
+from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby
+from functools import lru_cache
+from itertools import groupby, takewhile, zip_longest
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
-from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
-
 from .. import TokenAttribute, Tokenizer
-from .output import wants_colors
+from ..lab.explain.cells import cell_len
+from .output import painted, wants_colors
 
 SPECIAL = TokenAttribute.CONTROL | TokenAttribute.USER_DEFINED | TokenAttribute.UNKNOWN
 
 MARKS = {" ": ("·", "_"), "\n": ("↵", "\\n"), "\t": ("→", "\\t"), "\r": ("␍", "\\r")}
 """What is shown for white space, and what is shown if the encoding lacks it."""
 
-CHANGES_WIDTH = frozenset(map(chr, range(0xFE00, 0xFE10)))
-"""Variation selectors: terminals disagree on how wide they make the character before them."""
+SHARED = ("\u2039", "<")
+"""What is shown for a token inside a character, likewise."""
 
+JOINER, EMOJI_STYLE = "\u200d", "\ufe0f"
 SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
-"""Terminals disagree on whether they join the emoji before them."""
 
 MIN_WIDTH = 10
 """The narrowest window that is assumed: an id and an escape fit."""
@@ -44,42 +45,68 @@ MAX_IDS = 1000
 
 @dataclass(frozen=True)
 class Palette:
-    """Styles in rich's words. Backgrounds set their own foreground, so they suit light and dark windows."""
+    """Styles as codes of the terminal. Backgrounds set their own foreground, so they suit light and dark windows."""
 
-    tokens: tuple[str, str]
-    special: tuple[str, str]
-    id: str
+    tokens: tuple[str, ...]
+    special: tuple[str, ...]
+    dim: str
     mark: str
     """Of what is shown in place of white space and invisible characters."""
     byte: str
-    differing: tuple[str, str]
+    differing: tuple[str, ...]
     """Of tokens that another tokenizer cuts differently."""
+    strong: str = "1"
+    good: str = ""
+    """Of good news."""
     bar: bool = False
     """Whether bars stand between tokens."""
 
 
 MANY = Palette(
-    tokens=("color(16) on color(153)", "color(16) on color(223)"),
-    special=("bold color(231) on color(90)", "bold color(231) on color(54)"),
-    id="dim",
-    mark="color(242)",
-    byte="bold color(124)",
-    differing=("bold underline color(16) on color(210)", "bold underline color(16) on color(224)"),
+    tokens=tuple(f"38;5;16;48;5;{color}" for color in (153, 223, 151, 183)),
+    special=("1;38;5;231;48;5;90", "1;38;5;231;48;5;54"),
+    dim="2",
+    mark="38;5;242",
+    byte="1;38;5;124",
+    differing=("1;4;38;5;16;48;5;210", "1;4;38;5;16;48;5;224"),
+    good="32",
 )
-"""For 256 colours and more: blue and sand, which the colour-blind tell apart."""
+"""For 256 colours and more. The colour-blind tell each from the next."""
 
 FEW = Palette(
-    tokens=("black on cyan", "black on yellow"),
-    special=("bold white on magenta", "bold white on blue"),
-    id="",
+    tokens=("30;46", "30;43", "30;42", "30;47"),
+    special=("1;37;45", "1;37;44"),
+    dim="",
     mark="",
-    byte="underline",
-    differing=("bold white on red", "bold white on magenta"),
+    byte="4",
+    differing=("1;37;41", "1;37;45"),
+    good="32",
 )
 """For the eight colours that every colour terminal has."""
 
-NONE = Palette(("", ""), ("bold", "bold"), "dim", "dim", "underline", ("bold", "bold"), bar=True)
-"""For NO_COLOR, which allows brightness and lines. A dumb terminal shows neither."""
+NONE = Palette(("",), ("1",), "2", "2", "4", ("1",), bar=True)
+"""For NO_COLOR, which allows brightness and lines."""
+
+PLAIN = Palette(("",), ("",), "", "", "", ("",), strong="", bar=True)
+"""For a pipe or a dumb terminal, which show neither."""
+
+
+class Screen(NamedTuple):
+    """What standard output shows."""
+
+    width: int
+    palette: Palette
+    encoding: str = "utf-8"
+
+
+def screen() -> Screen:
+    """Standard output, as wide as the window."""
+    terminal = os.environ.get("TERM", "")
+    if wants_colors():
+        palette = MANY if "256color" in terminal or os.environ.get("COLORTERM") or os.name == "nt" else FEW
+    else:
+        palette = NONE if sys.stdout.isatty() and terminal != "dumb" else PLAIN
+    return Screen(shutil.get_terminal_size().columns, palette, sys.stdout.encoding)
 
 
 Row: TypeAlias = list[tuple[str, str]]
@@ -87,40 +114,49 @@ Row: TypeAlias = list[tuple[str, str]]
 
 
 class Unit(NamedTuple):
-    """A part of a piece that is not cut: a character with its combining marks, or an escape."""
+    """A part of a piece that is not cut: a character with what combines with it, or an escape."""
 
     text: str
     width: int
+    """The most columns that a terminal gives it: terminals disagree on sequences of emoji."""
     kind: str = ""
     """What marks it: `mark` for an escape or white space, `byte` for a byte that is not a character."""
 
 
-def units(piece: bytes, encoding: str = "utf-8") -> list[Unit]:
+@lru_cache(1 << 14)
+def units(piece: bytes, encoding: str = "utf-8") -> tuple[Unit, ...]:
     """What is shown for a piece, which may be any bytes, on a terminal with this encoding. O(length)."""
     shown: list[Unit] = []
-    for char in piece.decode("utf-8", "surrogateescape"):
-        code, width = ord(char), cell_len(char)
-        stands_alone = not shown or bool(shown[-1].kind)
+    chars = piece.decode("utf-8", "surrogateescape")
+    for char, after in zip_longest(chars, chars[1:], fillvalue=""):
+        code, last = ord(char), shown[-1] if shown and not shown[-1].kind else None
+        is_emoji = last is not None and unicodedata.category(last.text[0]) == "So"
         if "\udc80" <= char <= "\udcff":
             shown.append(Unit(f"\\x{code - 0xDC00:02x}", 4, "byte"))
         elif char in MARKS:
             mark = MARKS[char][not has(encoding, MARKS[char][0])]
             shown.append(Unit(mark, len(mark), "mark"))
         elif (
-            unicodedata.category(char)[0] in "CZ"
-            or char in CHANGES_WIDTH
-            or (char in SKIN_TONES and not stands_alone)
-            or not has(encoding, char)
+            last
+            and has(encoding, char)
+            and (
+                (
+                    is_emoji
+                    and (char in SKIN_TONES or (char == JOINER and after and unicodedata.category(after) == "So"))
+                )
+                or last.text[-1] == JOINER
+                or unicodedata.category(char) in ("Mn", "Me")
+            )
         ):
+            shown[-1] = Unit(last.text + char, last.width + cell_len(char) + (char == EMOJI_STYLE))
+        elif unicodedata.category(char)[0] in "CZ" or char == EMOJI_STYLE or not has(encoding, char):
             escape = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
             shown.append(Unit(escape, len(escape), "mark"))
-        elif width:
+        elif width := cell_len(char):
             shown.append(Unit(char, width))
-        elif stands_alone:
-            shown.append(Unit("◌" + char, 1))
         else:
-            shown[-1] = Unit(shown[-1].text + char, shown[-1].width)
-    return shown
+            shown.append(Unit("◌" + char, 1))
+    return tuple(shown)
 
 
 def bar(encoding: str) -> str:
@@ -128,10 +164,14 @@ def bar(encoding: str) -> str:
     return "│" if has(encoding, "│") else "|"
 
 
-def assembled(row: Row, label: str = "") -> Text:
-    """A line after a label. Neighbours of one style are joined."""
-    alike = groupby(row, itemgetter(1))
-    return Text.assemble((label, "dim"), *(("".join(text for text, _ in part), style) for style, part in alike))
+def assembled(row: Row) -> str:
+    """A line. Neighbours of one style are joined."""
+    return "".join(painted("".join(text for text, _ in part), style) for style, part in groupby(row, itemgetter(1)))
+
+
+def both(style: str, mark: str) -> str:
+    """Two styles as one, of which the second one wins."""
+    return ";".join(filter(None, (style, mark)))
 
 
 def has(encoding: str, char: str) -> bool:
@@ -146,13 +186,15 @@ def has(encoding: str, char: str) -> bool:
 class View:
     """Prints tokens as they come: each line of the window once it is full."""
 
-    def __init__(self, tokenizer: Tokenizer, console: Console) -> None:
-        self.tokenizer, self.console = tokenizer, console
-        self.width = max(console.width, MIN_WIDTH)
-        self.palette = palette(console)
+    def __init__(self, tokenizer: Tokenizer, screen: Screen) -> None:
+        self.tokenizer, self.palette, self.encoding = tokenizer, screen.palette, screen.encoding
+        self.width = max(screen.width, MIN_WIDTH)
         self.num_tokens = 0
-        self._bar = bar(console.encoding) * self.palette.bar
-        self._shown: dict[int, tuple[list[Unit], bool]] = {}
+        self._bar = bar(screen.encoding) * self.palette.bar
+        self._tokens: dict[int, tuple[bytes, TokenAttribute]] = {}
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+        self._held: list[tuple[bytes, TokenAttribute]] = []
+        """Tokens that are not shown yet: the last one ends inside a character."""
         self._ids: list[int] = []
         self._num_ids = 0
         self._row: Row = []
@@ -161,84 +203,82 @@ class View:
 
     def add(self, ids: Iterable[int]) -> None:
         for id in ids:
-            self._add(id)
+            if id not in self._tokens:
+                self._tokens[id] = self.tokenizer.piece(id), self.tokenizer.vocab[id].attributes
+            self._held.append(self._tokens[id])
+            self._num_ids += 1
+            if len(self._ids) < MAX_IDS:
+                self._ids.append(id)
+            self._decoder.decode(self._tokens[id][0])
+            if not self._decoder.getstate()[0]:
+                self._show()
 
-    def _add(self, id: int) -> None:
-        parts, is_special = self._token(id)
-        style = (self.palette.special if is_special else self.palette.tokens)[self.num_tokens % 2]
+    def _show(self) -> None:
+        """Shows the tokens that are held, each with the characters that begin in it."""
+        chars = b"".join(piece for piece, _ in self._held).decode("utf-8", "surrogateescape")
+        at = start = end = 0
+        for piece, attributes in self._held:
+            shown = [Unit(SHARED[not has(self.encoding, SHARED[0])], 1, "mark")] if piece and start > end else []
+            first, end = at, end + len(piece)
+            while start < end:
+                start += len(chars[at].encode("utf-8", "surrogateescape"))
+                at += 1
+            shown += units(chars[first:at].encode("utf-8", "surrogateescape"), self.encoding)
+            self._place(shown, attributes)
+        self._held = []
+
+    def _place(self, shown: list[Unit], attributes: TokenAttribute) -> None:
+        """Puts a token into the row, or into the next one if it does not fit."""
+        is_special = bool(attributes & SPECIAL)
+        styles = self.palette.special if is_special else self.palette.tokens
+        style = styles[self.num_tokens % len(styles)]
         self.num_tokens += 1
-        self._num_ids += 1
-        if len(self._ids) < MAX_IDS:
-            self._ids.append(id)
-        if self._filled and self._bar:
-            self._place(Unit(self._bar, 1), self.palette.mark)
-        for unit in parts:
-            mark = getattr(self.palette, unit.kind) if unit.kind and not is_special else ""
-            self._place(unit, f"{style} {mark}".strip())
-            if unit.text in MARKS["\n"]:
+        if self._filled:
+            if self._bar and self._filled < self.width:
+                self._put(Unit(self._bar, 1), self.palette.mark)
+            if self._filled + sum(unit.width for unit in takewhile(_is_inside, shown)) > self.width:
+                self._end_row()
+        for unit in shown:
+            if self._filled + unit.width > self.width:
+                self._end_row()
+            kind = unit.kind or "byte" * (TokenAttribute.BYTE in attributes)
+            self._put(unit, both(style, getattr(self.palette, kind) if kind and not is_special else ""))
+            if not _is_inside(unit):
                 self._end_row()
 
-    def _place(self, unit: Unit, style: str) -> None:
-        """Puts a unit into the row, or into the next one if it does not fit."""
-        if self._filled + unit.width > self.width:
-            self._end_row()
+    def _put(self, unit: Unit, style: str) -> None:
         self._row.append((unit.text, style))
         self._filled += unit.width
 
-    def _token(self, id: int) -> tuple[list[Unit], bool]:
-        """What is shown for a token, and whether it is a special one."""
-        if id not in self._shown:
-            piece = self.tokenizer.piece(id)
-            attributes = self.tokenizer.vocab[id].attributes
-            shown = units(piece, self.console.encoding)
-            if TokenAttribute.BYTE in attributes:
-                shown = [unit._replace(kind=unit.kind or "byte") for unit in shown]
-            self._shown[id] = shown, bool(attributes & SPECIAL)
-        return self._shown[id]
-
     def _end_row(self) -> None:
-        self.console.print(assembled(self._row), soft_wrap=True)
+        print(assembled(self._row))
         self._row, self._filled = [], 0
 
     def end(self, *, total: bool = False, mark: str = "") -> None:
         """Prints what does not fill a line, the ids, and perhaps the number of tokens, with a mark after it."""
+        self._decoder.reset()
+        self._show()
         if self._filled:
             self._end_row()
         for id in self._ids:
             self._word(str(id))
         if more := self._num_ids - len(self._ids):
             for word in f"… and {more:,} more: --ids writes all of them".split():
-                self._word(word if has(self.console.encoding, word) else "...")
+                self._word(word if has(self.encoding, word) else "...")
         if self._filled:
             self._end_row()
         self._ids, self._num_ids = [], 0
         if total:
-            self.console.print(f"{self.num_tokens} token{'' if self.num_tokens == 1 else 's'}{mark}", style="dim")
+            print(painted(f"{self.num_tokens} token{'' if self.num_tokens == 1 else 's'}{mark}", self.palette.dim))
 
     def _word(self, word: str) -> None:
         """Puts a word of the list of ids into the row, after a space."""
         if self._filled and self._filled + 1 + len(word) > self.width:
             self._end_row()
         word = f" {word}" if self._filled else word
-        self._row.append((word, self.palette.id))
-        self._filled += len(word)
+        self._put(Unit(word, len(word)), self.palette.dim)
 
 
-def console() -> Console:
-    """Standard output as rich writes to it: coloured if `wants_colors`, as wide as the window."""
-    return Console(
-        file=sys.stdout,
-        width=shutil.get_terminal_size().columns,
-        force_terminal=wants_colors() or None,
-        no_color=not wants_colors(),
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-
-
-def palette(console: Console) -> Palette:
-    """The styles that a console can show."""
-    if console.no_color or console.color_system is None:
-        return NONE
-    return FEW if console.color_system == "standard" else MANY
+def _is_inside(unit: Unit) -> bool:
+    """Whether the line continues after a unit."""
+    return unit.text not in MARKS["\n"]

@@ -67,10 +67,21 @@ class Diff:
     """
 
     __slots__ = (
-        *("added", "attributes", "charsmap", "cuts", "merges_added", "merges_moved", "merges_removed", "moved"),
+        *(
+            "_sides",
+            "added",
+            "attributes",
+            "charsmap",
+            "cuts",
+            "merges_added",
+            "merges_moved",
+            "merges_removed",
+            "moved",
+        ),
         *("first_difference", "merges_differ", "num_shared", "removed", "scores", "settings", "special"),
     )
 
+    _sides: Pair[BaseTokenizer]
     settings: Mapping[str, tuple[object, object]]
     """Kind, model, pre-tokenizer, number of tokens (`size`), and flags: the values that differ."""
     special: Mapping[str, tuple[object, object]]
@@ -102,11 +113,14 @@ class Diff:
         return bool(self._differing())
 
     def _differing(self) -> list[str]:
-        return [name for name in self.__slots__ if name != "num_shared" and getattr(self, name)]
+        return [name for name in self._names() if name != "num_shared" and getattr(self, name)]
+
+    def _names(self) -> list[str]:
+        return [name for name in self.__slots__ if name != "_sides"]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as dicts, lists, strings and numbers. Bytes become text, with U+FFFD for what is not UTF-8."""
-        return {name: plain(getattr(self, name)) for name in sorted(self.__slots__)}
+        return {name: plain(getattr(self, name)) for name in sorted(self._names())}
 
     def __str__(self) -> str:
         return "\n".join([*self._verdicts(), *lists(self, NUM_SHOWN)])
@@ -114,7 +128,7 @@ class Diff:
     def _verdicts(self) -> list[str]:
         """What the comparison comes to: a sentence about the text, if there is one, and one about the vocabularies."""
         found = []
-        if self.cuts is not None:
+        if self and self.cuts is not None:
             from .explain.verdict import verdict
 
             found.append("".join(f"`{text}`" if is_strong else text for text, is_strong in verdict(self.cuts)))
@@ -162,14 +176,15 @@ def diff(
     >>> print(ggtok.diff(tok, other, "The end.\n\n"))
     Cuts first differ at character 7: `.↵↵` and `.·↵↵`. 3 and 4 tokens.
     Both vocabularies have the same tokens; other settings.
-    pre: 'qwen2' -> 'gpt-2'
-    clean_spaces: False -> True
+    pre: qwen2 -> gpt-2
+    clean_spaces: no -> yes
     the ids first differ at index 2, character 7 (byte 7): 6165 b'.\n\n' -> 13 b'.'
     """
     for tokenizer in (a, b):
         if not isinstance(tokenizer, BaseTokenizer):
             raise ArgumentTypeError(f"diff compares two tokenizers, not {type(tokenizer).__name__}")
     found = Diff()
+    found._sides = a, b
     found.settings, found.special = _settings(a, b), _special(a, b)
     _tokens(found, a, b)
     _merges(found, a, b)
@@ -274,10 +289,6 @@ def _text(text: bytes) -> str:
     return text.decode("utf-8", "surrogateescape")
 
 
-def _flags(value: float | TokenAttribute) -> str:
-    return getattr(value, "name", None) or str(int(value))
-
-
 def of_vocabularies(found: Diff) -> str:
     """In what the vocabularies differ, in a sentence."""
     if not found:
@@ -305,18 +316,67 @@ def of_vocabularies(found: Diff) -> str:
     return f"{tokens}{'; other ' * bool(others)}{', '.join(others)}."
 
 
+def settings(found: Diff) -> list[tuple[str, str, str]]:
+    """The settings and special tokens that differ: name, value of the first, value of the second."""
+    a, b = found._sides
+    rows = [(name, _value(first), _value(second)) for name, (first, second) in found.settings.items()]
+    return rows + [(name, _token(first, a), _token(second, b)) for name, (first, second) in found.special.items()]
+
+
+def counts(found: Diff) -> list[tuple[str, str, str]]:
+    """How many tokens and merges differ, in rows as those of `settings`."""
+    rows = [
+        ("tokens only here", len(found.removed), len(found.added)),
+        ("tokens moved", len(found.moved), len(found.moved)),
+        ("merges only here", len(found.merges_removed), len(found.merges_added)),
+        ("merges moved", len(found.merges_moved), len(found.merges_moved)),
+        ("other scores", len(found.scores), len(found.scores)),
+        ("other attributes", len(found.attributes), len(found.attributes)),
+    ]
+    return [(name, f"{a:,}", f"{b:,}") for name, a, b in rows if a or b]
+
+
+def _value(value: object) -> str:
+    if isinstance(value, int):
+        return ("no", "yes")[value] if isinstance(value, bool) else f"{value:,}"
+    return "none" if value is None else str(value)
+
+
+def _token(id: Any, side: BaseTokenizer) -> str:
+    if isinstance(id, int):
+        return f"{id} {quoted(side.piece(id))}"
+    return "none" if id is None else ", ".join(map(str, id)) or "none"
+
+
 def lists(found: Diff, most: int | None = None) -> list[str]:
     """All differences, one on a line, with at most so many entries of each list."""
-    lines = [f"{name}: {a!r} -> {b!r}" for name, (a, b) in (*found.settings.items(), *found.special.items())]
-    for name, tokens in (("removed", found.removed), ("added", found.added)):
-        lines += _summary(f"tokens {name}", [f"{token.id} {token.text!r}" for token in tokens], most)
-    lines += _summary("tokens moved", [f"{text!r} {a} -> {b}" for text, a, b in found.moved], most)
-    lines += _summary("scores", [f"{text!r} {a} -> {b}" for text, a, b in found.scores], most)
-    flags = [f"{text!r} {_flags(a)} -> {_flags(b)}" for text, a, b in found.attributes]
-    lines += _summary("attributes", flags, most)
-    lines += _summary("merges removed", [repr(merge) for merge in found.merges_removed], most)
-    lines += _summary("merges added", [repr(merge) for merge in found.merges_added], most)
-    lines += _summary("merges moved", [f"{merge!r} {a} -> {b}" for merge, a, b in found.merges_moved], most)
+
+    def text(token: str) -> str:
+        """A token's text, as the characters that it stands for."""
+        for side in found._sides:
+            if (id := side.vocab.id(token)) is not None:
+                return quoted(side.piece(id))
+        return repr(token)
+
+    def shown(entry: Any) -> str:
+        if isinstance(entry, str):
+            return " + ".join(map(text, entry.split(" ", 1)))
+        if isinstance(entry, Token):
+            return f"{entry.id} {text(entry.text)}"
+        name, a, b = entry
+        name = shown(name) if isinstance(entry, MovedMerge) else text(name)
+        return f"{name} {getattr(a, 'name', None) or a} -> {getattr(b, 'name', None) or b}"
+
+    lines = [f"{name}: {a} -> {b}" for name, a, b in settings(found)]
+    for name, entries in (
+        *(("tokens removed", found.removed), ("tokens added", found.added), ("tokens moved", found.moved)),
+        *(("scores", found.scores), ("attributes", found.attributes), ("merges removed", found.merges_removed)),
+        *(("merges added", found.merges_added), ("merges moved", found.merges_moved)),
+    ):
+        if entries:
+            lines += [f"{name}: {len(entries):,}", *(f"    {shown(entry)}" for entry in entries[:most])]
+            if most is not None and len(entries) > most:
+                lines.append(f"    and {len(entries) - most:,} more")
     if found.merges_differ and not (found.merges_removed or found.merges_added or found.merges_moved):
         lines.append("merges: a rule is there more than once")
     if found.charsmap:
@@ -328,12 +388,12 @@ def lists(found: Diff, most: int | None = None) -> list[str]:
     return lines
 
 
-def _summary(name: str, entries: list[str], most: int | None) -> list[str]:
-    if not entries:
-        return []
-    shown = entries[:most]
-    more = [f"    and {len(entries) - len(shown):,} more"] if len(shown) < len(entries) else []
-    return [f"{name}: {len(entries):,}", *(f"    {entry}" for entry in shown), *more]
+def quoted(piece: bytes) -> str:
+    """A piece in quotes, with invisible characters escaped; `b'...'` if it is not UTF-8."""
+    try:
+        return repr(piece.decode("utf-8"))
+    except UnicodeDecodeError:
+        return repr(piece)
 
 
 def plain(value: Any) -> Any:

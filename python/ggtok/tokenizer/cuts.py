@@ -43,7 +43,7 @@ class Cuts(NamedTuple):
     num_stretches: int
     """How many such stretches there are."""
     same_ids: bool
-    """Whether the ids are the same too."""
+    """Whether the ids of the text are the same too. Tokens that were added, such as BOS, do not count."""
     num_tokens_a: int
     """How many tokens the first tokenizer makes of the text."""
     num_tokens_b: int
@@ -83,7 +83,7 @@ def stretches(a: Sequence[int], b: Sequence[int], size: int) -> Iterator[tuple[i
         start = end_a
 
 
-def compare(text: bytes, ids: Pair[Sequence[int]], spans: Pair[Iterable[Span]], *, is_text: bool) -> Cuts:
+def compare(text: bytes, ids: Pair[Sequence[int]], spans: Pair[Sequence[Span]], *, is_text: bool) -> Cuts:
     """How the cuts of two tokenizers compare. The spans are in bytes. O(n) for n tokens.
 
     `is_text` says that the text is a `str`: its lone surrogates are one character each.
@@ -97,7 +97,11 @@ def compare(text: bytes, ids: Pair[Sequence[int]], spans: Pair[Iterable[Span]], 
                 places = [[start, *own[part]] for own, part in zip(cuts, inside, strict=True)]
                 parts = [[text[at:to] for at, to in pairwise(own)] for own in places]
                 first = Stretch(start, end, character(text, start, is_text=is_text), *parts)
-    return Cuts(first, num_stretches, ids[0] == ids[1], len(ids[0]), len(ids[1]))
+    own_a, own_b = (
+        [id for id, (start, end) in zip(side, own, strict=True) if end > start]
+        for side, own in zip(ids, spans, strict=True)
+    )
+    return Cuts(first, num_stretches, own_a == own_b, len(ids[0]), len(ids[1]))
 
 
 def character(text: bytes, byte: int, *, is_text: bool) -> int:

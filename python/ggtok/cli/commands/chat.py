@@ -89,9 +89,9 @@ def command(
     elif count:
         print(number)
     elif view:
-        from ..view import View, console
+        from ..view import View, screen
 
-        tokens = View(tokenizer, console())
+        tokens = View(tokenizer, screen())
         tokens.add(encoded)
         tokens.end(total=True)
     else:

@@ -8,14 +8,18 @@ from typing import Any
 import click
 
 from ... import Tokenizer
-from ...lab.diff import NUM_SHOWN, diff, lists, of_vocabularies
+from ...lab.diff import counts, diff, lists, of_vocabularies, settings
 from ..completion import MODEL
+from ..file_arguments import short_names
 from ..inputs import Source
 from ..options import as_json, takes_network, takes_special
 from ..output import finite, lossless, print_json, printable
 from ..pair import MOST_LINES, print_pair, print_verdict
-from ..table import print_line
-from ..view import console
+from ..table import print_line, print_table
+from ..view import screen
+
+MOST_ROWS = 15
+"""Rows of the table, so that everything fits into 34 lines."""
 
 
 @click.command(short_help="Show how two models' tokenizers differ.")
@@ -54,19 +58,21 @@ def command(
     if as_json:
         print_json(a=lossless(os.fsencode(a)), b=lossless(os.fsencode(b)), **finite(found.to_dict()))
     else:
-        out = console()
-        if found.cuts is not None:
+        out = screen()
+        if found and found.cuts is not None:
             print_verdict(out, found.cuts)
-        style = "bold" if found.cuts is None else ""
-        out.print(of_vocabularies(found), style=style, soft_wrap=not out.is_terminal)
-        if compared and found.cuts is not None:
+        print_line(of_vocabularies(found), "" if found and found.cuts else out.palette.strong)
+        if compared and found and found.cuts is not None:
             spans = [side.encode_with_offsets(compared, unit="byte", **special).tolist()[1] for side in (first, second)]
             print_pair(out, (a, b), compared, (spans[0], spans[1]), found.cuts, None if shows_all else MOST_LINES)
-        lines = lists(found, None if shows_all else NUM_SHOWN)
-        if lines:
-            out.print()
-        for line in lines:
-            print_line(printable(line))
-        if not shows_all and lines != lists(found):
-            out.print("--all prints all of each list", style="dim")
+        if shows_all:
+            print()
+            for line in lists(found):
+                print_line(printable(line))
+        elif found:
+            rows = [*counts(found), *settings(found)]
+            print()
+            print_table(("", *short_names((a, b))), rows[:MOST_ROWS])
+            more = f"{len(rows) - MOST_ROWS} more settings, " * (len(rows) > MOST_ROWS)
+            print_line(f"--all prints {more}all tokens and merges that differ", out.palette.dim)
     context.exit(int(bool(found)))

@@ -12,7 +12,7 @@ from ... import Encoding, Tokenizer
 from ..._ggtok import json_items
 from ..inputs import Rows, Source, Text, takes_rows, takes_texts
 from ..options import DEFAULT, Model, as_json, takes_model, takes_special
-from ..output import SLICE, Items, print_json
+from ..output import SLICE, Items, painted, print_json
 
 
 @click.command(short_help="Turn texts into token ids.")
@@ -76,13 +76,12 @@ def _ids(tokenizer: Tokenizer, parts: Iterable[Text], special: dict[str, Any]) -
 
 
 def _show(tokenizer: Tokenizer, sources: list[Source], rows: Rows | None, special: dict[str, Any], mark: str) -> None:
-    from ..view import View, console
+    from ..view import View, screen
 
-    output = console()
     for source in sources:
         if len(sources) > 1:
-            output.print(f"{source.name}:", soft_wrap=True, style="bold")
-        view = View(tokenizer, output)
+            print(painted(f"{source.name}:", screen().palette.strong))
+        view = View(tokenizer, screen())
         if rows is None:
             for ids in _ids(tokenizer, source.parts(), special):
                 view.add(ids)

@@ -26,10 +26,10 @@ from ..file_arguments import OUTPUT, check_output
 from ..inputs import Source, takes_files
 from ..inputs import sources as sources_of
 from ..options import DEFAULT, Model, as_json, is_typed, takes_model, takes_special
-from ..output import print_json, wants_colors
+from ..output import painted, print_json, wants_colors
 from ..pair import MOST_LINES, print_pair, print_verdict
 from ..table import print_line
-from ..view import console
+from ..view import screen
 
 MAX_ROWS = 40
 
@@ -134,15 +134,16 @@ def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> 
             cuts = plain(compare.cuts(a, b))
             print_json(a=json.loads(a.to_json()), b=json.loads(b.to_json()), cuts=cuts, difference=difference)
         else:
-            found, out = compare.cuts(a, b), console()
+            found, out = compare.cuts(a, b), screen()
             print_verdict(out, found)
             most = None if request.tables else MOST_LINES
             print_pair(out, pair, to_bytes(a.text), compare.spans(a, b), found, most)
-            out.print()
+            print()
             if request.tables:
                 print(compare.render(a, b, names, width=_width(), max_rows=MAX_ROWS, colors=wants_colors()))
             else:
-                out.print("--all prints all steps side by side, --html writes a page with them", style="dim")
+                hint = "--all prints all steps side by side, --html writes a page with them"
+                print(painted(hint, out.palette.dim))
 
 
 def _trie(request: Request, words: list[bytes], looked_up: list[bytes]) -> None:

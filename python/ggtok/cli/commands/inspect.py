@@ -10,12 +10,13 @@ import click
 
 from ... import Tokenizer
 from ..._ggtok import attributes, merges, special_ids
+from ...lab.diff import quoted
 from ...tokenizer.findings import Finding
 from ...tokenizer.vocab import FLAGS_READ, TokenAttribute
 from ..file_arguments import takes_models
 from ..options import Model, as_json
 from ..output import lossless, print_json
-from ..table import print_pairs, quoted
+from ..table import print_pairs
 from .check import opened
 
 TEMPLATE = "tokenizer.chat_template"

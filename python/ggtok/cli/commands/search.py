@@ -9,10 +9,11 @@ import click
 
 from ... import Tokenizer
 from ..._ggtok import texts
+from ...lab.diff import quoted
 from ...tokenizer.vocab import TokenAttribute
 from ..options import Model, as_json, takes_model
 from ..output import finite, lossless, print_json
-from ..table import print_table, quoted
+from ..table import print_table
 
 
 @click.command(short_help="Find tokens by what they stand for.")

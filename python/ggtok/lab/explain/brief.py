@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.cells import cell_len
-
 from . import strip
+from .cells import cell_len
 from .pictures import line
 from .record import Record
 from .terminal import fitted, padded, styled, wrapped

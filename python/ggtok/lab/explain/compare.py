@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from rich.cells import cell_len
-
 from ...tokenizer.cuts import Cuts
 from ...tokenizer.cuts import Pair as Sides
 from ...tokenizer.cuts import compare as compare_cuts
+from .cells import cell_len
 from .explain import Trace
 from .sections import sections
 from .tables import Cell, Row, Section

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, TypeAlias
 
-from rich.cells import cell_len
-
 from ...trace import Token
+from .cells import cell_len
 from .tables import Span
 from .units import printable, text_face
 

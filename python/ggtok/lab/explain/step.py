@@ -16,10 +16,9 @@ from operator import itemgetter
 from types import FrameType
 from typing import Any
 
-from rich.cells import cell_len
-
 from ...errors import GgtokError
 from . import strip
+from .cells import cell_len
 from .explain import Trace
 from .pictures import Line, picture
 from .terminal import fitted, padded, styled, wrapped

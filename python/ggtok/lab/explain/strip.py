@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from rich.cells import cell_len
-
+from .cells import cell_len
 from .record import Record
 from .terminal import styled
 from .units import face

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rich.cells import cell_len, chop_cells
+from .cells import cell_len, chop_cells
 
 CODES = {
     **{"title": "1", "header": "4", "won": "32", "lost": "2", "current": "7"},

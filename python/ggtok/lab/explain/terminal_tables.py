@@ -8,10 +8,9 @@ from itertools import zip_longest
 from operator import index as as_int
 from typing import SupportsIndex, TypeAlias, TypeVar
 
-from rich.cells import cell_len
-
 from ...errors import GgtokError
 from ...trace import Text
+from .cells import cell_len
 from .record import Record
 from .sections import sections
 from .tables import Cell, Column, Row, Section
