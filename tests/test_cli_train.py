@@ -16,6 +16,7 @@ import pytest
 from conftest import VOCABULARIES
 from ggtok import Tokenizer
 from ggtok.cli import main
+from ggtok.cli.commands.bench import BAR, scaled
 from terminals import on_terminal, shown
 
 FOX = "The quick brown fox jumps over the lazy dog.\nA quick brown dog jumps over the lazy fox.\n" * 9
@@ -34,7 +35,10 @@ def corpus(tmp_path: Path) -> Path:
 def test_train(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path) -> None:
     output = tmp_path / "fox.gguf"
     arguments = ["train", str(corpus), "-o", str(output), "--vocab-size", "280"]
-    assert shown(capsys, *arguments) == f"{output}: 280 tokens\n"
+    assert shown(capsys, *arguments) == (
+        f"{output}: bpe with the pre-tokenizer qwen2, 280 tokens, {output.stat().st_size:,} bytes\n"
+        f"next: ggtok evaluate {corpus} -m {output}\n"
+    )
     assert Tokenizer.from_gguf(output) == ggtok.train(files=[corpus], kind="bpe", vocab_size=280)
     options = ["--pre", "gpt-2", "--set", "min_frequency=3", "--set", "add_bos=true", "--name", "fox"]
     options += ["--threads", "1", "--memory", "1"]
@@ -153,7 +157,11 @@ def test_bench(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
     assert calls == [(call, which) for call in ("encode", "count", "decode") for which in ("first", "second")]
     assert all(len(row["seconds"]) == 3 and min(row["seconds"]) > 0 for row in found["measurements"])
     assert len(found["open_seconds"]) == 9
+    assert all(row["bytes_per_second"] > 0 for row in found["measurements"])
     printed = shown(capsys, "bench", str(corpus), "-p", "a", "--builtin", "spm", "--seconds", "0")
+    assert [scaled(each) for each in (0.25, 99.4, 12_345, 2.5e9)] == ["0.25 ", "99.4 ", "12.3 k", "2.50 G"]
+    assert max(line.count("█") for line in printed.splitlines()) == BAR
+    assert on_terminal("bench", "-p", FOX, "--builtin", "spm", "--seconds", "1.5").raw.count("%  ") > 2
     assert f"{len(FOX) + 1:,} bytes" in printed
     assert "2 texts" in printed
     assert [line.split()[:2] for line in printed.splitlines()[-6:]] == [[*each] for each in calls]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 import time
@@ -252,7 +253,7 @@ def test_a_difference_is_shrunk_and_its_command_repeats_it(capfd: pytest.Capture
 def test_the_command_of_a_difference_that_is_gone(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "-m", str(SPM), "--repeat", pack(["encode", b"1a", False, False])]) == 0
     lines = capfd.readouterr().out.splitlines()
-    assert lines[-1] == "differences  0"
+    assert re.fullmatch(r"✓ identical to llama.cpp b\d+ · 1 answer · 0 differences", lines[-1])
     assert "compared     encode 1" in lines
 
 
@@ -397,7 +398,9 @@ def test_progress_and_json(capfd: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert told[0] == (str(path), 0, 9)
     assert told[-1][0] == "made-up texts"
     assert json.loads(json.dumps(found.to_dict()))["num_differences"] == 0
-    assert str(found).splitlines()[-1] == "differences  0"
+    answers, texts = sum(found.calls.values()), sum(found.texts.values())
+    end = f"· {answers:,} answers · {texts:,} texts · 0 differences"
+    assert str(found).splitlines()[-1] == f"✓ identical to llama.cpp {found.library.release} {end}"
 
 
 def test_the_same_seed_makes_the_same_texts() -> None:

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 from unicodedata import category
 
 import click
@@ -36,6 +36,9 @@ OPTIONS = {
     "tools='tools'": "--tools tools",
 }
 """What arguments that the library's messages name are called on the command line."""
+
+SIGNS = "├└│─█━✓✗"
+"""What is drawn beside texts."""
 
 SLICE = 4096
 """How many items of a list become JSON at once."""
@@ -77,6 +80,15 @@ def wants_colors() -> bool:
 def painted(text: str, style: str) -> str:
     """A text in a style, which is a code of the terminal."""
     return f"\x1b[{style}m{text}\x1b[0m" if style and text else text
+
+
+def drawn(line: str, stream: TextIO | None = None) -> str:
+    """A line with its signs, or with others if the encoding of the stream (default: standard output) lacks them."""
+    try:
+        SIGNS.encode((stream or sys.stdout).encoding or "utf-8")
+    except UnicodeEncodeError:
+        return line.translate(str.maketrans(SIGNS, "|`|-##+x"))
+    return line
 
 
 def is_of_output(error: Exception) -> bool:

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 
 from ..lab.explain.cells import cell_len
 from ..lab.explain.terminal import fitted
-from .output import painted
+from .output import drawn, painted
 
 DELAY = 0.5
 """Seconds before the bar appears: shorter work needs none."""
@@ -88,7 +88,7 @@ class Bar:
             color = "" if os.environ.get("NO_COLOR") else "32"
             parts.insert(1, painted(CELL * full, color) + painted(CELL * (room - full), "2"))
         line = GAP.join(filter(None, parts))
-        print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
+        print(f"\r{drawn(line, sys.stderr)}\x1b[K", end="", file=sys.stderr, flush=True)
         self._is_shown = True
 
 

@@ -9,7 +9,7 @@ from shutil import get_terminal_size
 
 from ..lab.explain.cells import cell_len
 from ..lab.explain.terminal import padded, styled, wrapped
-from .output import painted, printable, wants_colors
+from .output import drawn, painted, printable, wants_colors
 
 GAP = "  "
 LEAST_LAST = 16
@@ -17,6 +17,9 @@ LEAST_LAST = 16
 
 LABEL = re.compile(r" +(?:\S.*?  +)?|\S.*?  +")
 """What is before a text: spaces, or a label with two spaces or more after it."""
+
+SIGNS = {"✓": "32", "!": "33", "✗": "1;31"}
+"""The styles of lines that begin with a sign."""
 
 SEVERITIES = ("error:", "warning:", "note:")
 
@@ -103,6 +106,8 @@ def _print_beside(start: str, text: str, window: int, style: str = "", text_styl
     word = first.partition(" ")[0]
     if word in SEVERITIES:
         first = styled(word, word, colors) + first.removeprefix(word)
+    if word in SIGNS and not start:
+        return print("\n".join(painted(drawn(line), SIGNS[word] * colors) for line in (first, *others)))
     print((styled(start, style, colors) + styled(first, text_style, colors)).rstrip())
     for line in others:
         print(" " * indent + styled(line, text_style, colors))

@@ -13,13 +13,16 @@ import click
 from ... import Tokenizer
 from ..inputs import Source, takes_texts
 from ..options import Model, as_json, takes_model, takes_special
-from ..output import print_json, to_stderr
+from ..output import drawn, print_json, to_stderr
 from ..progress import progress
 from ..table import print_pairs, print_table
 
 LEAST_ROUNDS = 3
 SHORT = 4096
 """Bytes of text below which the call itself takes most of the time."""
+
+BAR = 16
+"""Columns of the bar of the fastest call."""
 
 PASSES = ("first", "second")
 
@@ -77,19 +80,23 @@ def command(sources: list[Source], seconds: float, model: Model, special: dict[s
         ]
     )
     print()
-    rows = []
+    rows, least = [], min(map(statistics.median, times.values()))
     for (call, which), taken in times.items():
-        speeds = [num_bytes / 1e6 / each for each in (statistics.median(taken), max(taken), min(taken))]
-        tokens = num_tokens / 1e6 / statistics.median(taken)
-        rows.append([call, which, *map(_three_digits, (*speeds, tokens))])
-    print_table(("call", "pass", "MB/s", "slowest", "fastest", "million tokens/s"), rows, right=range(2, 6))
+        middle = statistics.median(taken)
+        speeds = [f"{scaled(num_bytes / each)}B/s" for each in (middle, max(taken), min(taken))]
+        bar = drawn("█" * round(BAR * least / middle))
+        rows.append([call, which, bar, *speeds, f"{scaled(num_tokens / middle)}/s"])
+    print_table(("call", "pass", "", "speed", "slowest", "fastest", "tokens"), rows, right=range(3, 7))
     if num_bytes < SHORT:
         to_stderr(f"{num_bytes} bytes are few: this measures calls rather than text")
     return None
 
 
-def _three_digits(number: float) -> str:
-    return f"{number:.{max(0, 2 - math.floor(math.log10(number)))}f}"
+def scaled(number: float) -> str:
+    """A positive number in three digits, with a letter for its thousands."""
+    power = min(max(int(math.log10(number)) // 3, 0), 3)
+    number /= 1000**power
+    return f"{number:.{max(0, 2 - int(math.log10(number)))}f} {('', 'k', 'M', 'G')[power]}"
 
 
 def _measure(model: Model, texts: list[bytes], ids: list[list[int]], special: dict[str, Any], seconds: float) -> Times:
@@ -100,16 +107,15 @@ def _measure(model: Model, texts: list[bytes], ids: list[list[int]], special: di
     }
     times: Times = {("open", ""): []}
     times.update({(call, which): [] for call in calls for which in PASSES})
-    size = sum(map(len, texts))
     begin, number = perf_counter(), 0
-    with progress(None, "measuring") as advance:
+    with progress(None, "") as bar:
         while number <= LEAST_ROUNDS or perf_counter() - begin < seconds:
             for call, run in calls.items():
                 opened, tokenizer = _timed(model.open)
                 times["open", ""].append(opened)
                 for which in PASSES:
                     times[call, which].append(_timed(run, tokenizer)[0])
-                    advance(size)
+                    bar.phase("measuring", int(1000 * (perf_counter() - begin)), int(1000 * seconds) or None)
                 del tokenizer  # so that its caches do not share memory with those of the next
             number += 1
             if number == 1:

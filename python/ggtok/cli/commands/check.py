@@ -22,11 +22,13 @@ from ...tokenizer.findings import Finding, TokenizerWarning
 from ..file_arguments import OUTPUT, takes_models
 from ..options import Model, as_json
 from ..output import lossless, print_json, printable, to_stderr
-from ..table import print_listed, print_pairs
+from ..table import print_listed
 from .edit import write
 
 SEVERITIES = ("error", "warning", "note")
 """The worst first."""
+
+SIGNS = {"error": "✗", "warning": "!", "note": "!", "none": "✓"}
 
 LONGEST = 2000
 """Characters of a command that is printed."""
@@ -76,7 +78,8 @@ def command(
             worst["unread"] += 1
             continue
         severities = {finding.severity for finding in findings}
-        worst[next((severity for severity in SEVERITIES if severity in severities), "none")] += 1
+        found = next((severity for severity in SEVERITIES if severity in severities), "none")
+        worst[found] += 1
         if as_json:
             print_json(file=file, findings=[finding._asdict() for finding in findings])
             continue
@@ -85,10 +88,8 @@ def command(
             lines.append(f"mend it with: {_command(name, repair)}")
         if not sys.stdout.isatty():
             print("\n".join(f"{printable(name)}: {printable(line)}" for line in lines))
-        elif findings:
-            print_listed(name, lines)
         else:
-            print_pairs([(name, lines[0])])
+            print_listed(f"{SIGNS[found]} {name}", lines)
     if len(models) > 1 and not as_json:
         parts = [f"{worst[severity]} with {severity}s" for severity in SEVERITIES if worst[severity]]
         parts += [f"{worst['unread']} not read"] if worst["unread"] else []

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from ... import Tokenizer
+from ..folders import Node, files_below, print_tree
 from ..inputs import Rows, Source, takes_files, takes_rows
 from ..inputs import sources as sources_of
 from ..options import Model, as_json, takes_model, takes_special
 from ..output import explained, is_of_output, print_json, to_stderr
+from ..progress import progress
+
+LOOKED_AT = 8192
+"""Bytes at the start of a file in which a null byte makes it binary, as for git."""
 
 
 @click.command(short_help="Count the tokens of texts.")
 @takes_files
+@click.option("-r", "--recursive", is_flag=True, help="Count the files below folders, and show them as a tree.")
+@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Show only the N files with the most tokens.")
+@click.option(
+    "--files0-from", "names", metavar="FILE", help="Count the files named in FILE, each ended by a null byte."
+)
 @takes_rows
 @takes_model
 @takes_special
@@ -24,6 +36,9 @@ def command(
     context: click.Context,
     files: tuple[str, ...],
     text: tuple[str, ...],
+    recursive: bool,
+    top: int | None,
+    names: str | None,
     rows: Rows | None,
     model: Model,
     special: dict[str, Any],
@@ -34,35 +49,79 @@ def command(
     One text gives a number. Several give a line each, and a total; a folder or a file that cannot be read is named, the
     others are counted, and the exit code is 1. With --lines or --jsonl there is a number for each text, and no total.
     Files of any size are counted in little memory.
+
+    With -r, a tree shows the tokens of each file and folder. What .gitignore excludes is left out, and binary files are
+    named, but not counted. --files0-from reads the names that find -print0 or git ls-files -z writes; - is standard
+    input.
     """
-    sources = sources_of(files, text, exist=len(files) + len(text) <= 1)
+    if rows is not None and (recursive or top):
+        raise click.ClickException("--lines and --jsonl count texts: give them without -r and --top")
+    if names is not None:
+        read = Source(names).read().split(b"\0")
+        files += tuple(os.fsdecode(name) for name in read if name)
+        if not files:
+            return
+    if recursive and not (files or text):
+        files = (".",)
+    if recursive:
+        files = tuple(found for path in files for found in (files_below(path) if os.path.isdir(path) else [path]))
+    is_one = len(files) + len(text) <= 1 and not recursive
+    # A folder may have no files.
+    sources = [] if recursive and not (files or text) else sources_of(files, text, exist=is_one)
     tokenizer = model.open()
-    total = failures = 0
+    tree, failures = Node(), 0
+    counts: list[tuple[int, str]] = []
     # No text has more tokens than bytes, except a few that are added.
     width = len(str(sum(source.size or 10**7 for source in sources)))
-    for source in sources:
-        try:
-            if rows is not None:
-                _count_rows(tokenizer, source, rows, special, as_json)
+    with progress(sum(source.size or 0 for source in sources) or None, "counting") as bar:
+        for source in sources:
+            try:
+                if rows is not None:
+                    _count_rows(tokenizer, source, rows, special, as_json)
+                    continue
+                count = None if recursive and _is_binary(source) else _count(tokenizer, source, special, bar)
+            except (OSError, click.ClickException) as error:
+                if is_one or is_of_output(error):
+                    raise
+                bar.close()
+                to_stderr(f"error: {explained(error)}")
+                failures += 1
                 continue
-            encoder = tokenizer.encoder(**special)
-            count = sum(map(encoder.push_count, source.parts(bar=True))) + encoder.flush_count()
-        except (OSError, click.ClickException) as error:
-            if len(sources) == 1 or is_of_output(error):
-                raise
-            to_stderr(f"error: {explained(error)}")
-            failures += 1
-            continue
-        total += count
-        if as_json:
-            print_json(**source.json(), count=count)
-        elif len(sources) == 1:
-            print(count)
+            bar.close()  # it would be in the line that is printed
+            counts.append((count or 0, source.name))
+            tree.add(source.path or source.name, count)
+            if as_json:
+                print_json(**source.json(), count=count)
+            elif is_one:
+                print(count)
+            elif not (recursive or top):
+                print(f"{count:>{width}} {source.name}")
+    if rows is None and not (as_json or is_one):
+        if top:
+            width = len(f"{tree.count:,}")
+            for number, name in sorted(counts, key=lambda pair: -pair[0])[:top]:
+                print(f"{number:>{width},} {name}")
+        if recursive and not top:
+            print_tree(tree)
         else:
-            print(f"{count:>{width}} {source.name}")
-    if len(sources) > 1 and rows is None and not as_json:
-        print(f"{total:>{width}} total")
+            print(f"{tree.count:>{width}{',' * bool(top)}} total")
     context.exit(int(failures > 0))
+
+
+def _count(tokenizer: Tokenizer, source: Source, special: dict[str, Any], advance: Callable[[int], None]) -> int:
+    encoder, count = tokenizer.encoder(**special), 0
+    for part in source.parts(bar=False):
+        count += encoder.push_count(part)
+        advance(len(part))
+    return count + encoder.flush_count()
+
+
+def _is_binary(source: Source) -> bool:
+    """Whether a file is not a text, as git decides."""
+    if source.path in (None, "-"):
+        return False
+    with source.open() as file:
+        return b"\0" in file.read(LOOKED_AT)
 
 
 def _count_rows(tokenizer: Tokenizer, source: Source, rows: Rows, special: dict[str, Any], as_json: bool) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from typing import Any, cast
 
 import click
@@ -90,7 +92,9 @@ def command(
             **settings,
         )
     tokenizer.to_gguf(output, overwrite=force)
-    print(f"{printable(output)}: {len(tokenizer.vocab)} tokens")
+    pre = f" with the pre-tokenizer {tokenizer.vocab.pre}" if tokenizer.vocab.pre else ""
+    print(f"{printable(output)}: {kind}{pre}, {len(tokenizer.vocab):,} tokens, {os.path.getsize(output):,} bytes")
+    print(f"next: {printable(shlex.join(['ggtok', 'evaluate', *files, '-m', output]))}")
 
 
 def _setting(kind: str, name: str, text: str) -> tuple[str, Any]:

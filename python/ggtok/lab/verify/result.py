@@ -77,17 +77,20 @@ class Comparison:
             yield "known difference" if difference.changes else "difference"
             yield from (f"    {line}" for line in difference.lines())
             yield f"    repeat     {self.command(difference) or 'the text is too long for a command'}"
-        yield f"differences  {self._outcome()}"
+        yield self.verdict
         yield from (f"    {count:,} by {change.code}: {change}" for change, count in self.known.items())
 
-    def _outcome(self) -> str:
-        """How many answers differ, and how many of them no known change explains."""
+    @property
+    def verdict(self) -> str:
+        """What it comes to, in a line."""
+        number, texts = sum(self.calls.values()), sum(self.texts.values())
+        answers = f"{number:,} answer{'s' * (number != 1)}"
+        release = self.library.release or "of an unknown release"
         if self.agrees:
-            return "0"
-        parts = (
-            f"{self.num_differences - self.num_unknown:,} by known changes of llama.cpp, {self.num_unknown:,} by none"
-        )
-        return f"{self.num_differences:,} of {sum(self.calls.values()):,} answers: {parts}"
+            return f"✓ identical to llama.cpp {release} · {answers}{f' · {texts:,} texts' * bool(texts)} · 0 differences"
+        known, unknown = self.num_differences - self.num_unknown, self.num_unknown
+        explained = f"{known:,} by known changes of llama.cpp, {unknown:,} by none"
+        return f"✗ {self.num_differences:,} of {answers} differ from llama.cpp {release}: {explained}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
