@@ -19,6 +19,8 @@ TITLE = "Throughput on one core, documents never seen before, MB/s (geometric me
 
 CURVES_TITLE = "From the start of a process to N bytes encoded with llama-bpe (lower is faster)"
 
+READY_TITLE = "Seconds from the start of a process (shorter is faster)"
+
 CURVES_STYLE = """\
 polyline { fill: none; stroke-width: 2 }
 .peer-line, .grid { stroke: #9aa4b2 }
@@ -54,6 +56,11 @@ text.other, tspan.other { fill: #c92a2a; font-weight: 600 }
 def throughput(panels: Sequence[Panel], ours: str) -> str:
     """Bars of throughput; `ours` is the label that stands out."""
     return bars(TITLE, panels, ours)
+
+
+def ready(panels: Sequence[Panel], ours: str, notes: Sequence[str]) -> str:
+    """Bars of the time until a text is encoded, the fastest first."""
+    return bars(READY_TITLE, panels, ours, columns=1, least_first=True, notes=notes)
 
 
 def curves(lines: dict[str, list[tuple[int, float]]], ours: str) -> str:

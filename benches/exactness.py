@@ -29,6 +29,7 @@ from vocabularies import kind_of
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 conformance: Any = import_module("oracles.conformance")
+SITE = "https://ggtok.readthedocs.io/en/latest"
 RESULTS = ROOT / "benches/results/exactness.json"
 SPEEDS = RESULTS.with_name("results.json")
 PICTURE = RESULTS.with_name("exactness.svg")
@@ -163,9 +164,12 @@ def proof(cases: Cases, run: Run) -> str:
     loads = {name: run.load(CHARTED[0], name) for name in run.peers_of(CHARTED[0], "startup")}
     others = [load for name, load in loads.items() if name != OURS and isinstance(load, float)]
     return (
-        f"**{compared:,} recorded answers of llama.cpp compared, {differing:,} differ.** "
-        f"**Ready in {loads[OURS] / 1e3:.2f} s**: from opening Llama 3's vocabulary to the first ids; the other "
-        f"libraries take {min(others) / 1e3:.2f} to {max(others) / 1e3:.1f} s\n([measured]({FILES}/results.md)).\n"
+        f"| {differing:,} of {compared:,} differ | ready in {loads[OURS] / 1e3:.2f} s | every vocabulary |\n"
+        "|:---:|:---:|:---:|\n"
+        f"| [recorded answers of llama.cpp]({SITE}/deviations.html#how-exact-it-is), compared "
+        f"| from Llama 3's file to the first ids; the others take {min(others) / 1e3:.2f} to "
+        f"{max(others) / 1e3:.1f} s ([measured]({FILES}/results.md)) "
+        f"| and pre-tokenizer that llama.cpp loads ([list]({SITE}/supported.html)) |\n"
     )
 
 

@@ -202,11 +202,12 @@ def summary(run: Run, short: bool) -> str:
     The short form says it in a sentence, the long form in a table with a row per peer and one per vocabulary.
     """
     figures = f"{run.machine['processor']}, medians of up to {run.settings['rounds']} rounds; [all]({FILES}/results.md)"
-    parts = [f"![{chart.CURVES_TITLE}]({RAW}/start.svg)\n", _from_start(run)]
     if short:
-        parts.append(_in_a_sentence(run))
+        parts = [f"![{chart.READY_TITLE}]({RAW}/ready.svg)\n", _in_a_sentence(run)]
     else:
-        parts += [
+        parts = [
+            f"![{chart.CURVES_TITLE}]({RAW}/start.svg)\n",
+            _from_start(run),
             caches(run),
             f"## Documents of 4 KiB\n\n![{chart.TITLE}]({RAW}/throughput.svg)\n",
             "MB/s on one core for documents of 4 KiB never seen before (geometric mean of English, code, 17 languages, "
@@ -395,6 +396,24 @@ def write(data: dict[str, Any], out: Path) -> None:
     }
     if curves:
         (out / "start.svg").write_text(chart.curves(curves, OURS))
+        (out / "ready.svg").write_text(ready(run))
+
+
+def ready(run: Run) -> str:
+    """The chart of the time until two texts are encoded, with what was measured where and when."""
+    seconds = start(run)
+    panels = [
+        Panel(title, {n: row[at] for n, row in seconds.items() if isinstance(row[at := STARTS.index(size)], float)})
+        for title, size in (("to open Llama 3's vocabulary and encode 1 MB", 10**6), ("the same with 100 MB", 10**8))
+    ]
+    known = [f"{label(name)} {run.version(name)}" for name in run.peers if label(name) in seconds]
+    machine, settings = run.machine, run.settings
+    notes = [
+        f"{machine['processor']}, {machine['cores']} cores, Python {machine['python']}, {settings['date']}; "
+        f"median of {settings['rounds']} rounds",
+        *(", ".join(known[at : at + 4]) for at in range(0, len(known), 4)),
+    ]
+    return chart.ready(panels, OURS, notes)
 
 
 def _means(run: Run, vocabulary: str) -> dict[str, float]:

@@ -104,10 +104,14 @@ nitpick_ignore_regex = [
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 myst_heading_anchors = 4
+myst_enable_extensions = ["attrs_inline"]
 smartquotes_action = "qe"  # not dashes: `--json` in a help text is an option
 html_theme = "furo"
 html_title = "ggtok"
+html_logo = "_static/icon.svg"
 html_static_path = ["_static"]
+html_extra_path = ["_extra"]
+html_search_scorer = str(DOCS / "search_order.js")
 html_css_files = ["ggtok.css"]
 html_js_files = ["live.js"]
 templates_path = ["_templates"]

@@ -8,9 +8,9 @@ from typing import Any
 
 from docutils import nodes  # type: ignore[import-untyped]
 
-ABOUT = "Text to tokens and back, exactly as llama.cpp does it, from a GGUF file's metadata."
+ABOUT = "The tokenizer inside your GGUF file, in Python: llama.cpp's ids, without llama.cpp and without the weights."
 """Of the first page, and of pages that begin with no sentence."""
-CARD_ABOUT = "ggtok: text to tokens, exactly as llama.cpp does it. A text cut into tokens with their ids"
+CARD_ABOUT = "ggtok: the tokenizer inside your GGUF file, in Python. A text cut into tokens with their ids"
 LENGTH = 155
 """About how much of a description is shown."""
 

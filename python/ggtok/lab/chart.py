@@ -10,7 +10,7 @@ from html import escape
 from typing import NamedTuple
 
 PANEL_WIDTH, COLUMNS = 430, 2
-ROW, BAR, HEAD, GAP, MARGIN = 22, 14, 34, 22, 16
+ROW, BAR, HEAD, GAP, MARGIN, NOTE = 22, 14, 34, 22, 16, 17
 WIDTH = 2 * MARGIN + COLUMNS * PANEL_WIDTH + GAP
 LABEL_WIDTH, VALUE_WIDTH = 105, 48
 LABEL_LEN = 14
@@ -32,6 +32,10 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 """
 
 
+NOTES = ".note { font-size: 11px; opacity: 0.8 }\n"
+"""The style of what stands below a chart."""
+
+
 class Panel(NamedTuple):
     """One group of bars: a title and a value per label."""
 
@@ -44,16 +48,28 @@ class Panel(NamedTuple):
         return HEAD + ROW * len(self.values)
 
 
-def bars(title: str, panels: Sequence[Panel], ours: str | None = None) -> str:
-    """The chart; `ours` is the label that stands out."""
-    rows = [panels[at : at + COLUMNS] for at in range(0, len(panels), COLUMNS)]
+def bars(
+    title: str,
+    panels: Sequence[Panel],
+    ours: str | None = None,
+    *,
+    columns: int = COLUMNS,
+    least_first: bool = False,
+    notes: Sequence[str] = (),
+) -> str:
+    """The chart, with notes below it; `ours` is the label that stands out."""
+    rows = [panels[at : at + columns] for at in range(0, len(panels), columns)]
     top = MARGIN + HEAD
     body: list[str] = []
     for row in rows:
         for column, panel in enumerate(row):
-            body += _panel(panel, MARGIN + column * (PANEL_WIDTH + GAP), top, ours)
+            body += _panel(panel, MARGIN + column * (PANEL_WIDTH + GAP), top, ours, least_first)
         top += max(panel.height for panel in row) + GAP
-    return document(title, top, body)
+    for note in notes:
+        body.append(f'<text class="note" x="{MARGIN}" y="{top}">{escape(note)}</text>')
+        top += NOTE
+    width = 2 * MARGIN + columns * PANEL_WIDTH + (columns - 1) * GAP
+    return document(title, top, body, width, style=NOTES * bool(notes))
 
 
 def document(title: str, height: int, body: Sequence[str], width: int = WIDTH, *, style: str = "") -> str:
@@ -68,11 +84,11 @@ def document(title: str, height: int, body: Sequence[str], width: int = WIDTH, *
     return "\n".join([*head, *body, "</svg>"]) + "\n"
 
 
-def _panel(panel: Panel, left: int, top: int, ours: str | None) -> Iterator[str]:
+def _panel(panel: Panel, left: int, top: int, ours: str | None, least_first: bool) -> Iterator[str]:
     yield f'<text class="panel" x="{left}" y="{top + 16}">{escape(panel.title)}</text>'
     longest = PANEL_WIDTH - LABEL_WIDTH - VALUE_WIDTH
     scale = longest / (max(panel.values.values(), default=1) or 1)
-    ordered = sorted(panel.values.items(), key=lambda item: -item[1])
+    ordered = sorted(panel.values.items(), key=lambda item: item[1] if least_first else -item[1])
     for n, (label, value) in enumerate(ordered):
         y = top + HEAD - 6 + n * ROW
         start, length = left + LABEL_WIDTH, max(value * scale, 1)

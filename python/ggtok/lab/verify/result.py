@@ -85,9 +85,10 @@ class Comparison:
         """What it comes to, in a line."""
         number, texts = sum(self.calls.values()), sum(self.texts.values())
         answers = f"{number:,} answer{'s' * (number != 1)}"
+        compared = f"{answers} · {texts:,} texts" if texts else answers
         release = self.library.release or "of an unknown release"
         if self.agrees:
-            return f"✓ identical to llama.cpp {release} · {answers}{f' · {texts:,} texts' * bool(texts)} · 0 differences"
+            return f"✓ identical to llama.cpp {release} · {compared} · 0 differences"
         known, unknown = self.num_differences - self.num_unknown, self.num_unknown
         explained = f"{known:,} by known changes of llama.cpp, {unknown:,} by none"
         return f"✗ {self.num_differences:,} of {answers} differ from llama.cpp {release}: {explained}"
