@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import TOKENIZERS
+from ggtok.cli import main
 from ggtok.cli.folders import Node, files_below
 from terminals import on_terminal, shown
 
@@ -104,3 +105,20 @@ def test_an_empty_folder_and_a_deep_one(capsys: pytest.CaptureFixture[str], tmp_
     tree = Node()
     tree.add("d/" * 2000 + "x", 2)
     assert [node.count for node, _ in tree.rows("")] == [2] * 2002
+
+
+def test_a_folder_that_cannot_be_read_is_named(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scan = os.scandir
+
+    def refuses(path: str) -> object:
+        if path.endswith("sub"):
+            raise PermissionError(13, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuses)
+    assert main([*COUNT, "-r", str(folder)]) == 1
+    found = capsys.readouterr()
+    assert found.err.startswith(f"ggtok: error: {folder}/sub: ")
+    assert "a.txt" in found.out

@@ -84,7 +84,7 @@ def test_merges() -> None:
     diff = ggtok.diff(SMALL, changed(merges=[*MERGES, MERGES[0]]))
     assert fields(diff) == {"merges_differ"}
     same = "Both vocabularies have the same tokens; other merges."
-    assert str(diff) == f"{same}\nmerges: a rule is there more than once"
+    assert str(diff) == f"{same}\nmerges: a rule occurs more than once"
 
 
 def test_long_lists_are_cut_short() -> None:

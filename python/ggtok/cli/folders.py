@@ -26,11 +26,7 @@ Rules: TypeAlias = "tuple[tuple[str, GitIgnoreSpec], ...]"
 
 
 def files_below(root: str) -> Iterator[str]:
-    """The paths of the files below a folder, in order. Links are not followed.
-
-    Raises:
-        OSError: A folder cannot be read.
-    """
+    """The paths of the files below a folder, in order, and of folders that cannot be read. Links are not followed."""
     rules: Rules = ()
     absolute = Path(root).resolve()
     if top := next((each for each in (absolute, *absolute.parents) if (each / GIT).exists()), None):
@@ -42,12 +38,16 @@ def files_below(root: str) -> Iterator[str]:
         if not is_folder:
             yield path
             continue
-        rules = _with_rules_of(place, rules)
-        with os.scandir(path) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name, reverse=True):
-                is_folder, own = entry.is_dir(follow_symlinks=False), os.path.join(place, entry.name)
-                if entry.name != GIT and not entry.is_symlink() and not _is_ignored(own + "/" * is_folder, rules):
-                    waiting.append((entry.path, own, rules, is_folder))
+        try:
+            rules = _with_rules_of(place, rules)
+            entries = sorted(os.scandir(path), key=lambda entry: entry.name, reverse=True)
+        except OSError:
+            yield path  # whoever opens it names the error
+            continue
+        for entry in entries:
+            is_folder, own = entry.is_dir(follow_symlinks=False), os.path.join(place, entry.name)
+            if entry.name != GIT and not entry.is_symlink() and not _is_ignored(own + "/" * is_folder, rules):
+                waiting.append((entry.path, own, rules, is_folder))
 
 
 def _with_rules_of(folder: str, rules: Rules) -> Rules:

@@ -71,18 +71,8 @@ MANY = Palette(
     differing=("1;4;38;5;16;48;5;210", "1;4;38;5;16;48;5;224"),
     good="32",
 )
-"""For 256 colours and more. The colour-blind tell each from the next."""
-
-FEW = Palette(
-    tokens=("30;46", "30;43", "30;42", "30;47"),
-    special=("1;37;45", "1;37;44"),
-    dim="",
-    mark="",
-    byte="4",
-    differing=("1;37;41", "1;37;45"),
-    good="32",
-)
-"""For the eight colours that every colour terminal has."""
+"""For terminals, all of which know 256 colours; Linux's console shows the nearest of its own. The colour-blind tell
+each from the next."""
 
 NONE = Palette(("",), ("1",), "2", "2", "4", ("1",), bar=True)
 """For NO_COLOR, which allows brightness and lines."""
@@ -101,11 +91,8 @@ class Screen(NamedTuple):
 
 def screen() -> Screen:
     """Standard output, as wide as the window."""
-    terminal = os.environ.get("TERM", "")
-    if wants_colors():
-        palette = MANY if "256color" in terminal or os.environ.get("COLORTERM") or os.name == "nt" else FEW
-    else:
-        palette = NONE if sys.stdout.isatty() and terminal != "dumb" else PLAIN
+    without = NONE if sys.stdout.isatty() and os.environ.get("TERM") != "dumb" else PLAIN
+    palette = MANY if wants_colors() else without
     return Screen(shutil.get_terminal_size().columns, palette, sys.stdout.encoding)
 
 

@@ -378,7 +378,7 @@ def lists(found: Diff, most: int | None = None) -> list[str]:
             if most is not None and len(entries) > most:
                 lines.append(f"    and {len(entries) - most:,} more")
     if found.merges_differ and not (found.merges_removed or found.merges_added or found.merges_moved):
-        lines.append("merges: a rule is there more than once")
+        lines.append("merges: a rule occurs more than once")
     if found.charsmap:
         lines.append("the character maps differ")
     if found.first_difference:

@@ -48,7 +48,7 @@ def command(sources: list[Source], seconds: float, model: Model, special: dict[s
     first.
 
     In each round, a newly opened tokenizer gets each text once (first pass: its caches are empty), and then again
-    (second pass). A first round to warm up is not counted. The output is the median, slowest and fastest round.
+    (second pass). A first round to warm up is not counted. The output has the median, slowest and fastest round.
     encode makes a list of ids and decode takes one; open reads the file, which the system has cached by then.
     """
     tokenizer = model.open()

@@ -65,11 +65,19 @@ def command() -> None:
 @click.option("--input-format", type=click.Choice(get_args(InputFormat)), help="Default: by the endings of the files.")
 @click.option("--keep", metavar="NAME,...", help="Columns or fields to carry over (parquet, arrow).")
 @click.option("--id", "id_field", metavar="NAME", help="The column or field with the documents' names (flat).")
-@click.option("--nulls", type=click.Choice(get_args(Nulls)), default="error", show_default=True, help="What nulls are.")
+@click.option(
+    "--nulls", type=click.Choice(get_args(Nulls)), default="error", show_default=True, help="How to treat nulls."
+)
 @click.option("--skip-bad", is_flag=True, help="Write bad rows to a separate file, instead of stopping.")
 @click.option("--append-eos", is_flag=True, help="End every document with EOS.")
 @click.option("--max-length", type=int, metavar="N", help="The most tokens of a document.")
-@click.option("--too-long", type=click.Choice(get_args(TooLong)), default="cut", show_default=True, help="If longer.")
+@click.option(
+    "--too-long",
+    type=click.Choice(get_args(TooLong)),
+    default="cut",
+    show_default=True,
+    help="What to do with longer ones.",
+)
 @click.option("--shuffle", type=int, metavar="SEED", help="Shuffle the documents.")
 @click.option("--pack", type=int, metavar="LENGTH", help="Pack documents into sequences (parquet, arrow).")
 @click.option("--pad-id", type=int, metavar="ID", help="What fills packed sequences. Default: padding token, or EOS.")

@@ -25,7 +25,7 @@ LOOKED_AT = 8192
 @click.option("-r", "--recursive", is_flag=True, help="Count the files below folders, and show them as a tree.")
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Show only the N files with the most tokens.")
 @click.option(
-    "--files0-from", "names", metavar="FILE", help="Count the files named in FILE, each ended by a null byte."
+    "--files0-from", "names", metavar="FILE", help="Count the files that FILE names, separated by null bytes."
 )
 @takes_rows
 @takes_model

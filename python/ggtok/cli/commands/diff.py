@@ -27,7 +27,9 @@ MOST_ROWS = 15
 @click.argument("b", type=MODEL)
 @click.argument("file", required=False, type=click.Path())
 @click.option("-p", "--text", metavar="TEXT", help="The text.")
-@click.option("--all", "shows_all", is_flag=True, help="Print the whole text and whole lists.")
+@click.option(
+    "--all", "shows_all", is_flag=True, help="List every token and merge that differs, and show the whole text."
+)
 @takes_special
 @takes_network
 @as_json
@@ -43,8 +45,8 @@ def command(
     offline: bool | None,
     as_json: bool,
 ) -> None:
-    """Show how the tokenizers of two models differ: first in a sentence, then in settings, special tokens, tokens and
-    merges. With a text, also where they cut it differently, and where its ids first differ.
+    """Show on one screen how the tokenizers of two models differ: in a sentence, and in a table of counts, settings and
+    special tokens. With a text, also where they cut it differently. --all lists every token and merge.
 
     The exit code is 0 if nothing differs, 1 if something does, and 2 if a file cannot be read.
     """

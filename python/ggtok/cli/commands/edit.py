@@ -78,14 +78,14 @@ def command(
     as_json: bool,
     **added: Any,
 ) -> None:
-    """Write a GGUF file that is FILE with other metadata: its tensors are copied as they are. FILE may be broken, and
-    is never changed. PATH appears when it is complete.
+    """Write a copy of FILE with other metadata and the same tensors. FILE may be broken, and is never changed. PATH
+    appears when it is complete.
 
     A token is an id, such as #7, or a text; str:7 is the text 7. --tokens takes a list of objects such as {"id": 7,
     "text": "<begin>", "type": "control", "score": 0}, in which all but the id can be left out. Types are normal,
     unknown, control, user_defined, unused and byte.
 
-    Errors that are left in PATH are listed, and the exit code is then 1.
+    If PATH still has errors, they are listed, and the exit code is 1.
     """
     if output is None and not dry_run:
         raise click.ClickException("-o names the file to write; --dry-run writes none")

@@ -29,9 +29,9 @@ def command(
 ) -> None:
     """Turn files, or standard input, into token ids: a line of ids for each text.
 
-    On a terminal the text is shown cut into its tokens, with their ids after it. With --json there is an object for
-    each text with its ids, their pieces, and their offsets, in bytes of the text; ggtok decode reads it. Files of any
-    size are encoded in little memory; with --json they take some ten times their size.
+    A terminal shows the text cut into its tokens, and their ids below it. --json writes an object for each text, with
+    ids, pieces and offsets in bytes; ggtok decode reads it. Files of any size are encoded in little memory; --json
+    needs about ten times the size of a file.
     """
     tokenizer = model.open(DEFAULT)
     if as_json:

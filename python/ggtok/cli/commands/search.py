@@ -25,9 +25,9 @@ from ..table import print_table
 @click.pass_context
 def command(context: click.Context, query: str, prefix: bool, regex: bool, model: Model, as_json: bool) -> None:
     """Find the tokens whose pieces contain QUERY. A piece is what a token stands for in a text, so most words begin
-    with a space: ggtok search " the". If there is none, the file's own spelling is searched: ggtok search Ġthe.
+    with a space: ggtok search " the". If none matches, the file's own spelling is searched: ggtok search Ġthe.
 
-    The exit code is 1 if there is none.
+    The exit code is 1 if no token matches.
     """
     if prefix and regex:
         raise click.ClickException("--prefix is for a text; begin a regular expression with ^")

@@ -52,8 +52,8 @@ def _pres(context: click.Context, parameter: click.Parameter, incomplete: str) -
     help="A token always read in text; repeatable.",
 )
 @click.option("--name", metavar="NAME", help="general.name of the file.")
-@click.option("--threads", type=int, metavar="N", help="How many threads count.  [default: all cores]")
-@click.option("--memory", type=int, metavar="MIB", help="How many MiB of counted words stay in memory.")
+@click.option("--threads", type=int, metavar="N", help="Threads for counting.  [default: all cores]")
+@click.option("--memory", type=int, metavar="MIB", help="The most MiB of counted words in memory.")
 @click.option(
     "--set",
     "assignments",
