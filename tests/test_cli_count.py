@@ -63,7 +63,7 @@ def test_a_tree(capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: p
     lines = shown(capsys, *COUNT, "-r").splitlines()
     kept = [name for name in FILES if FILES[name] != "left out"]
     total = sum(counted(FILES[name]) for name in kept)
-    assert lines[0].split() == [str(total), "█" * 12 + "100%", "./"]
+    assert lines[0].split() == [str(total), "━" * 12 + "100%", "./"]
     assert len(lines) == len(kept) + 2 + 2  # folders, the picture
     assert [line.split()[-1] for line in lines if line.split()[0] == "binary"] == ["logo.png"]
     rows = [json.loads(line) for line in shown(capsys, *COUNT, "-r", "--json").splitlines()]
@@ -72,7 +72,7 @@ def test_a_tree(capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: p
         "./logo.png": None,
     }
     colored = on_terminal(*COUNT, "-r", str(folder))
-    assert "\x1b[34m█" in colored.raw
+    assert "\x1b[34m━" in colored.raw
     assert "+" not in colored.text
     assert "|-- " in on_terminal(*COUNT, "-r", str(folder), PYTHONUTF8="0", PYTHONIOENCODING="ascii").text
 

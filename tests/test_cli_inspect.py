@@ -166,6 +166,16 @@ def test_check_continues_after_a_file_that_does_not_open(capsys: pytest.CaptureF
     assert base64.b64decode(file["base64"]) == os.fsencode(path)
 
 
+def test_check_marks_each_file(flawed: str) -> None:
+    wrong = ["--override-kv", "tokenizer.ggml.nonsense=int:3"]
+    shown = on_terminal("check", path_of("bpe"), flawed, width=300).text.splitlines()
+    assert [line[0] for line in shown] == ["✓", "!", " ", "2"]
+    assert on_terminal("check", path_of("bpe"), *wrong).text.startswith(f"✗ {path_of('bpe')}\n  error: ")
+    assert "\x1b[32m✓" in on_terminal("check", path_of("bpe")).raw
+    ascii = on_terminal("check", path_of("bpe"), PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    assert ascii.text == f"+ {path_of('bpe')}: no problems\n"
+
+
 # diff
 
 

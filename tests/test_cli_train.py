@@ -160,7 +160,7 @@ def test_bench(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
     assert all(row["bytes_per_second"] > 0 for row in found["measurements"])
     printed = shown(capsys, "bench", str(corpus), "-p", "a", "--builtin", "spm", "--seconds", "0")
     assert [scaled(each) for each in (0.25, 99.4, 12_345, 2.5e9)] == ["0.25 ", "99.4 ", "12.3 k", "2.50 G"]
-    assert max(line.count("█") for line in printed.splitlines()) == BAR
+    assert max(line.count("━") for line in printed.splitlines()) == BAR
     assert on_terminal("bench", "-p", FOX, "--builtin", "spm", "--seconds", "1.5").raw.count("%  ") > 2
     assert f"{len(FOX) + 1:,} bytes" in printed
     assert "2 texts" in printed

@@ -212,3 +212,13 @@ def test_the_pictures_are_current_and_need_no_network() -> None:
         picture = (root / "docs" / "_static" / f"tokens-{name}.svg").read_text(encoding="utf-8")
         assert re.findall(r"https?://[^\"' ]*", picture) == ["http://www.w3.org/2000/svg"]
         assert "@font-face" not in picture
+
+
+def test_the_package_does_without_rich() -> None:
+    """It is half of an install. Pictures and tests still use it."""
+    code = "import sys; from ggtok.cli import main; main(['encode', '--builtin', 'bpe', '--view', '-p', 'a'])"
+    command = [sys.executable, "-c", f"{code}; assert not any(name.split('.')[0] == 'rich' for name in sys.modules)"]
+    subprocess.run(command, check=True, capture_output=True)
+    package = Path(__file__).parents[1] / "python/ggtok"
+    texts = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
+    assert [path for path, text in texts.items() if re.search(r"^ *(from|import) rich\b", text, re.MULTILINE)] == []

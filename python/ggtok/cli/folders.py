@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from .output import drawn, painted, printable, wants_colors
+from .output import CELL, drawn, painted, printable, wants_colors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def print_tree(tree: Node) -> None:
         name = os.path.join(name, last)
     for node, line in root.rows(name + "/" * bool(root.below)):
         share = node.count / tree.count if tree.count else 0
-        bar = painted(f"{'█' * round(share * BAR):{BAR}}", "34" * colors)
+        bar = painted(f"{CELL * round(share * BAR):{BAR}}", "34" * colors)
         numbers = f"{node.count:>{width},} {bar}{share:4.0%}"
         if node.is_binary:
             numbers = painted(f"{'binary':>{width}} {'':{BAR + 4}}", "2" * colors)

@@ -37,7 +37,10 @@ OPTIONS = {
 }
 """What arguments that the library's messages name are called on the command line."""
 
-SIGNS = "├└│─█━✓✗"
+CELL = "━"
+"""What bars are made of."""
+
+SIGNS = f"├└│─{CELL}✓✗"
 """What is drawn beside texts."""
 
 SLICE = 4096
@@ -87,7 +90,7 @@ def drawn(line: str, stream: TextIO | None = None) -> str:
     try:
         SIGNS.encode((stream or sys.stdout).encoding or "utf-8")
     except UnicodeEncodeError:
-        return line.translate(str.maketrans(SIGNS, "|`|-##+x"))
+        return line.translate(str.maketrans(SIGNS, "|`|-#+x"))
     return line
 
 

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 
 from ..lab.explain.cells import cell_len
 from ..lab.explain.terminal import fitted
-from .output import drawn, painted
+from .output import CELL, drawn, painted
 
 DELAY = 0.5
 """Seconds before the bar appears: shorter work needs none."""
@@ -21,8 +21,8 @@ INTERVAL = 0.1
 NARROW = 60
 """Columns of a terminal that does not say how many it has."""
 
-GAP, CELL, LEAST = "  ", "━", 10
-"""What is between the label, the bar and the numbers; what the bar is made of; the least columns that are worth one."""
+GAP, LEAST = "  ", 10
+"""What is between the label, the bar and the numbers; the least columns that are worth a bar."""
 
 
 class Bar:

@@ -13,7 +13,7 @@ import click
 from ... import Tokenizer
 from ..inputs import Source, takes_texts
 from ..options import Model, as_json, takes_model, takes_special
-from ..output import drawn, print_json, to_stderr
+from ..output import CELL, drawn, print_json, to_stderr
 from ..progress import progress
 from ..table import print_pairs, print_table
 
@@ -84,7 +84,7 @@ def command(sources: list[Source], seconds: float, model: Model, special: dict[s
     for (call, which), taken in times.items():
         middle = statistics.median(taken)
         speeds = [f"{scaled(num_bytes / each)}B/s" for each in (middle, max(taken), min(taken))]
-        bar = drawn("█" * round(BAR * least / middle))
+        bar = drawn(CELL * round(BAR * least / middle))
         rows.append([call, which, bar, *speeds, f"{scaled(num_tokens / middle)}/s"])
     print_table(("call", "pass", "", "speed", "slowest", "fastest", "tokens"), rows, right=range(3, 7))
     if num_bytes < SHORT:

@@ -88,8 +88,10 @@ def command(
             lines.append(f"mend it with: {_command(name, repair)}")
         if not sys.stdout.isatty():
             print("\n".join(f"{printable(name)}: {printable(line)}" for line in lines))
-        else:
+        elif findings:
             print_listed(f"{SIGNS[found]} {name}", lines)
+        else:
+            print_listed(f"{SIGNS[found]} {name}: {lines[0]}", [])
     if len(models) > 1 and not as_json:
         parts = [f"{worst[severity]} with {severity}s" for severity in SEVERITIES if worst[severity]]
         parts += [f"{worst['unread']} not read"] if worst["unread"] else []
