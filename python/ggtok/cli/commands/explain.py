@@ -26,7 +26,7 @@ from ..file_arguments import OUTPUT, check_output
 from ..inputs import Source, takes_files
 from ..inputs import sources as sources_of
 from ..options import DEFAULT, Model, as_json, is_typed, takes_model, takes_special
-from ..output import painted, print_json, wants_colors
+from ..output import print_json, wants_colors
 from ..pair import MOST_LINES, print_pair, print_verdict
 from ..table import print_line
 from ..view import screen
@@ -142,8 +142,7 @@ def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> 
             if request.tables:
                 print(compare.render(a, b, names, width=_width(), max_rows=MAX_ROWS, colors=wants_colors()))
             else:
-                hint = "--all prints all steps side by side, --html writes a page with them"
-                print(painted(hint, out.palette.dim))
+                print_line("--all prints every step, --html a page", out.palette.dim)
 
 
 def _trie(request: Request, words: list[bytes], looked_up: list[bytes]) -> None:
