@@ -29,6 +29,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cli")
     (folder / "book.txt").write_text("What is LoRA, in one line?\n")
     (folder / "german.txt").write_text("Was ist LoRA, kurz?\n")
+    for name, count in (("moby-dick", 312_866), ("faust", 81_204)):
+        (folder / f"{name}.txt").write_text("a" + " a" * (count - 1))
     shutil.copy(VOCABULARIES / "bpe.gguf", folder / "model.gguf")
     shutil.copy(VOCABULARIES / "unigram.gguf", folder / "other.gguf")
     Tokenizer.from_gguf(folder / "model.gguf", overrides={PRE: "gpt-2"}).to_gguf(folder / "gpt-2.gguf")
