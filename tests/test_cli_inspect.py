@@ -275,8 +275,8 @@ def test_findings_are_listed_below_their_file() -> None:
     """In a window that is wide enough for the paths, wherever the package is installed."""
     command = ("check", path_of("spm"), path_of("wordpiece"), "--llama-cpp", "b9538")
     found = on_terminal(*command, width=10_000).text.splitlines()
-    assert found[0].startswith(f"{path_of('spm')}")
-    at = found.index(path_of("wordpiece"))
+    assert found[0].startswith(f"✓ {path_of('spm')}")
+    at = found.index(f"! {path_of('wordpiece')}")
     assert found[at + 1].startswith("  warning: llama.cpp b9538 answers differently: since b9713, and not in b9538, ")
     assert all(line.startswith("  ") for line in found[at + 1 : -1])
     assert found[-1] == "2 files, 1 with warnings"
