@@ -144,6 +144,10 @@ pub enum EncodeError {
     Overlap { overlap: usize, room: usize },
     /// The code point at byte `at` alone is over the budget. `count` includes added tokens.
     Character { at: usize, count: usize, max_tokens: usize },
+    /// This kind of vocabulary is not sampled in this way.
+    NotSampled { way: &'static str, kinds: &'static str },
+    /// The best `n` paths through the text have more steps together than are kept.
+    TooManySteps { n: usize, most: usize },
     /// There is not enough memory for the text or its tokens.
     OutOfMemory,
 }
@@ -176,6 +180,12 @@ impl fmt::Display for EncodeError {
                     "the character at byte {at} has {count} tokens by itself, more than max_tokens ({max_tokens})"
                 )
             }
+            Self::NotSampled { way, kinds } => write!(f, "{way} is for {kinds} vocabularies, and this is another kind"),
+            Self::TooManySteps { n, most } => write!(
+                f,
+                "the {n} best ways to cut the text have more than {most} steps together: ask for fewer, or about a \
+                 shorter text"
+            ),
             Self::OutOfMemory => OutOfMemory.fmt(f),
         }
     }

@@ -61,12 +61,14 @@ mod error;
 mod failure;
 mod lookup;
 mod many;
+mod sampling;
 mod text;
 mod token;
 mod tokenizer;
 mod vocabulary;
 
 pub use decode::DecodeOptions;
+pub use encode::model::sampler::{Sampler, SamplerError};
 pub use encode::sink::{Count, Sink, Spans};
 pub use encoder::Encoder;
 pub use error::{DecodeError, EncodeError, OutOfMemory, VocabularyError};

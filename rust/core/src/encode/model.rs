@@ -10,9 +10,10 @@ mod merging;
 mod plamo2;
 pub(crate) mod progress;
 mod rwkv;
+pub(crate) mod sampler;
 mod segmenter;
 mod spm;
-mod unigram;
+pub(crate) mod unigram;
 mod wordpiece;
 
 use crate::encode::sink::Sink;
@@ -22,11 +23,17 @@ use crate::work::heap::HeapBytes;
 use cache::WordCache;
 use lengths::Lengths;
 use progress::Progress;
+use sampler::Sampler;
 
 /// Buffers that calls reuse, and a cache: one value per running call.
 pub(crate) trait ModelScratch: Default + Send {
     /// The cache of words.
     fn cache(&mut self) -> &mut WordCache;
+
+    /// Where a sampler lies while a text is sampled, if the algorithm can do that.
+    fn sampler(&mut self) -> Option<&mut Option<Sampler>> {
+        None
+    }
 }
 
 /// A tokenization algorithm: built once from a vocabulary, then immutable and shared between threads.

@@ -12,6 +12,7 @@ use super::lengths::Lengths;
 use super::plamo2::{Plamo2, Plamo2Scratch};
 use super::progress::Progress;
 use super::rwkv::Rwkv;
+use super::sampler::Sampler;
 use super::spm::{Spm, SpmScratch};
 use super::unigram::{Unigram, UnigramScratch};
 use super::wordpiece::{WordPiece, WordPieceScratch};
@@ -105,6 +106,19 @@ impl AnyScratch {
         of(spm).or(of(bpe)).or(of(wordpiece)).or(of(unigram)).or(of(plamo2))
     }
 
+    /// Where the algorithm of a model takes its sampler from, if it can sample.
+    pub(crate) fn sampler(&mut self, model: &AnyModel) -> Option<&mut Option<Sampler>> {
+        let Self { cache_limit: limit, spm, bpe, unigram, .. } = self;
+        match model {
+            AnyModel::Spm(_) => of(spm, *limit).sampler(),
+            AnyModel::Bpe(_) | AnyModel::Whitespace(_) | AnyModel::HybridDna(_) => of(bpe, *limit).sampler(),
+            AnyModel::Unigram(_) => of(unigram, *limit).sampler(),
+            AnyModel::None | AnyModel::WordPiece(_) | AnyModel::Rwkv(_) | AnyModel::Plamo2(_) | AnyModel::Hashed(_) => {
+                None
+            }
+        }
+    }
+
     /// Frees all memory except that of the cache.
     pub(crate) fn release_buffers(&mut self) {
         release(&mut self.spm);
@@ -117,9 +131,12 @@ impl AnyScratch {
 
 fn release<S: ModelScratch>(scratch: &mut [S]) {
     for scratch in scratch {
-        let cache = std::mem::take(scratch.cache());
+        let (cache, sampler) = (std::mem::take(scratch.cache()), scratch.sampler().and_then(Option::take));
         *scratch = S::default();
         *scratch.cache() = cache;
+        if let Some(place) = scratch.sampler() {
+            *place = sampler;
+        }
     }
 }
 

@@ -29,6 +29,7 @@ use super::cache::queue::WordQueue;
 use super::lengths::Lengths;
 use super::merging::Merging;
 use super::merging::pair_memo::PairMemo;
+use super::sampler::{Dropping, Sampler};
 use super::{Fragment, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::pretokenizer::{Learned, SettledPieces, Splitter};
@@ -89,6 +90,10 @@ impl ModelScratch for BpeScratch {
     fn cache(&mut self) -> &mut WordCache {
         &mut self.cache
     }
+
+    fn sampler(&mut self) -> Option<&mut Option<Sampler>> {
+        Some(&mut self.merger.sampler)
+    }
 }
 
 /// Scratch space for merging one piece.
@@ -96,6 +101,9 @@ impl ModelScratch for BpeScratch {
 struct Merger {
     merging: Merging,
     memo: PairMemo,
+    /// Set while merges are left out at random.
+    sampler: Option<Sampler>,
+    dropping: Dropping,
 }
 
 impl Model for Bpe {

@@ -19,6 +19,7 @@ use super::merging::pair_memo::PairMemo;
 use super::merging::sure_pairs::{Ends, SurePairs, SurePairsBuilder};
 use super::merging::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
 use super::merging::{Merging, SymbolSpan, runs};
+use super::sampler::{Dropped, Dropping, Sampler, characters};
 use super::segmenter::{Segmenter, SegmenterBuilder};
 use super::{Fragment, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
@@ -65,6 +66,10 @@ impl ModelScratch for SpmScratch {
     fn cache(&mut self) -> &mut WordCache {
         &mut self.cache
     }
+
+    fn sampler(&mut self) -> Option<&mut Option<Sampler>> {
+        Some(&mut self.merger.sampler)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -73,6 +78,9 @@ struct Merger {
     memo: PairMemo,
     /// A text with its spaces escaped.
     escaped: Vec<u8>,
+    /// Set while merges are left out at random.
+    sampler: Option<Sampler>,
+    dropping: Dropping,
 }
 
 impl Model for Spm {
@@ -177,7 +185,7 @@ impl SegmentMerging<'_> {
     /// text.
     fn merge<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
         let Self { spm, vocabulary, tables, .. } = *self;
-        let Merger { merging, memo, escaped } = &mut *self.merger;
+        let Merger { merging, memo, escaped, sampler, dropping } = &mut *self.merger;
         let merge_of = |text: &[u8], escaped: &mut Vec<u8>| match vocabulary.id(escape(text, escaped)) {
             Some(id) => Merge { rank: rank(vocabulary.score(id)), symbol: id as Symbol },
             None => NO_MERGE,
@@ -189,6 +197,13 @@ impl SegmentMerging<'_> {
                 (vocabulary.id(&segment[at..at + len]).map_or(NO_SYMBOL, |id| id as Symbol), len)
             }
         };
+        if let Some(sampler) = sampler {
+            let merge = |left: &SymbolSpan, right: &SymbolSpan| {
+                merge_of(&segment[left.start as usize..right.end as usize], escaped)
+            };
+            let symbols = dropping.run(characters(segment, char), sampler, Dropped::ForGood, merge);
+            return symbols.iter().for_each(|&span| spm.push_symbol(vocabulary, span, segment, start, sink));
+        }
         let merge_texts = |left: Symbol, right: Symbol| {
             let text = |symbol: Symbol| vocabulary.keys().get(symbol as usize);
             memo.get(left, right, || merge_of(&[text(left), text(right)].concat(), escaped))

@@ -20,6 +20,7 @@
 mod advance;
 mod cuts;
 mod lattice;
+pub(crate) mod sampled;
 mod segments;
 mod spans;
 
@@ -27,6 +28,7 @@ use std::ops::Range;
 
 use crate::encode::model::cache::WordCache;
 use crate::encode::model::progress::{Progress, UnigramProgress};
+use crate::encode::model::sampler::Sampler;
 use crate::encode::model::{Fragment, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::normalizer::unigram::UnigramNormalizer;
@@ -42,6 +44,7 @@ use crate::work::interrupt::Ticker;
 use crate::work::threads::join;
 use cuts::Cuts;
 use lattice::{Candidates, Lattice};
+use sampled::Paths;
 use segments::{Pass, SegmentScratch};
 
 /// How much lower than any normal token an unknown character scores.
@@ -70,11 +73,18 @@ pub(crate) struct UnigramScratch {
     normalized: Rewritten<'static>,
     lattice: Lattice,
     segments: SegmentScratch,
+    /// Set while paths are sampled.
+    sampler: Option<Sampler>,
+    paths: Paths,
 }
 
 impl ModelScratch for UnigramScratch {
     fn cache(&mut self) -> &mut WordCache {
         &mut self.segments.cache
+    }
+
+    fn sampler(&mut self) -> Option<&mut Option<Sampler>> {
+        Some(&mut self.sampler)
     }
 }
 
@@ -128,8 +138,11 @@ impl Model for Unigram {
         scratch: &mut Self::Scratch,
         sink: &mut S,
     ) {
-        let UnigramScratch { normalized, lattice, segments: scratch } = scratch;
+        let UnigramScratch { normalized, lattice, segments: scratch, sampler, paths } = scratch;
         let text = fragment.text;
+        if let Some(sampler) = sampler {
+            return self.sample(fragment, sampler, normalized, paths, sink);
+        }
         if let Some(cuts) = &self.cuts
             && let Some(characters) = self.normalizer.characters()
             && text.len() <= cuts.max_len()
@@ -183,30 +196,48 @@ impl Unigram {
         normalized.reset(fragment.start, S::SPANS);
         self.normalizer.normalize(fragment.text, fragment.continues, normalized);
         let sink = &mut Traced { sink, text: normalized };
-        let unknown = self.candidates.unknown;
-        // The span of the unknown tokens before `at`.
-        let mut unknowns = None;
+        let mut joined = Joined::new(self.candidates.unknown, sink);
         let mut score = 0.0;
         let (mut at, mut ticker) = (0, Ticker::default());
         while let Some(rest) = normalized.text.get(at..).filter(|rest| !rest.is_empty()) {
             ticker.tick();
             let word = if self.splits_words { &rest[..word_len(rest)] } else { rest };
             score = self.candidates.best_path(vocabulary, word, score, None, lattice, |token, len| {
-                let span = at..at + len;
+                joined.push(token, at..at + len);
                 at += len;
-                if token == unknown {
-                    let start = unknowns.take().map_or(span.start, |before: Range<usize>| before.start);
-                    unknowns = Some(start..span.end);
-                    return;
-                }
-                if let Some(span) = unknowns.take() {
-                    sink.push(unknown, span);
-                }
-                sink.push(token, span);
             });
         }
-        if let Some(span) = unknowns {
-            sink.push(unknown, span);
+        joined.flush();
+    }
+}
+
+/// Joins adjacent unknown tokens.
+struct Joined<'a, S> {
+    unknown: TokenId,
+    /// The span of the unknown tokens since the last other one.
+    unknowns: Option<Range<usize>>,
+    sink: &'a mut S,
+}
+
+impl<'a, S: Sink> Joined<'a, S> {
+    fn new(unknown: TokenId, sink: &'a mut S) -> Self {
+        Self { unknown, unknowns: None, sink }
+    }
+
+    #[inline]
+    fn push(&mut self, token: TokenId, span: Range<usize>) {
+        if token == self.unknown {
+            let start = self.unknowns.take().map_or(span.start, |before| before.start);
+            self.unknowns = Some(start..span.end);
+            return;
+        }
+        self.flush();
+        self.sink.push(token, span);
+    }
+
+    fn flush(&mut self) {
+        if let Some(span) = self.unknowns.take() {
+            self.sink.push(self.unknown, span);
         }
     }
 }

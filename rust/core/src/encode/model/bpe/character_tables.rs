@@ -17,6 +17,7 @@ use crate::encode::model::lengths::Lengths;
 use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::symbol::{NO_SYMBOL, Symbol};
 use crate::encode::model::merging::{SymbolSpan, runs};
+use crate::encode::model::sampler::{self, Dropped};
 use crate::encode::model::segmenter::{Segmenter, SegmenterBuilder};
 use crate::encode::normalizer::rewritten::{RAW_SPACE, Rewritten, Traced};
 use crate::encode::pretokenizer::Splitter;
@@ -107,7 +108,10 @@ impl CharacterTables {
         if S::SPANS {
             return splitter.split_words(bytes, ends, learned, |start, end| {
                 sink.begin_word();
-                self.split_piece(bytes, start..end, |from, to| pass.encode(&bytes[from..to], from, sink));
+                match pass.merger.sampler.is_some() {
+                    true => pass.encode(&bytes[start..end], start, sink),
+                    false => self.split_piece(bytes, start..end, |from, to| pass.encode(&bytes[from..to], from, sink)),
+                }
             });
         }
         let mut encode = |segment: &[u8], ids: &mut Vec<TokenId>| pass.encode(segment, 0, ids);
@@ -203,7 +207,7 @@ impl TextMerging<'_> {
 
     fn merge<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
         let Self { characters, vocabulary, .. } = *self;
-        let Merger { merging, memo } = &mut *self.merger;
+        let Merger { merging, memo, sampler, dropping } = &mut *self.merger;
         let ranks = &characters.ranks;
         let char = |at: usize| match segment[at] {
             byte @ 0..0x80 => (characters.ascii[usize::from(byte)], 1),
@@ -213,6 +217,11 @@ impl TextMerging<'_> {
                 (ranks.symbol(vocabulary, &segment[at..at + len]), len)
             }
         };
+        if let Some(random) = sampler {
+            let merge = |left: &SymbolSpan, right: &SymbolSpan| ranks.get(left.symbol, right.symbol);
+            let symbols = dropping.run(sampler::characters(segment, char), random, Dropped::ForNow, merge);
+            return symbols.iter().for_each(|&span| characters.push_symbol(span, segment, start, sink));
+        }
         if let Some(merged) = runs::merge_piece(segment, char, |left, right| ranks.get(left, right)) {
             return merged.for_each(|span| characters.push_symbol(span, segment, start, sink));
         }

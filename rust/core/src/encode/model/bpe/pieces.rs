@@ -84,6 +84,9 @@ impl PieceEncoder<'_> {
     fn encode_new<S: Sink>(&mut self, Range { start, end }: Range<usize>, cache: &mut WordCache, sink: &mut S) {
         let (tables, text) = (self.tables, self.text);
         let piece = &text[start..end];
+        if S::SPANS && tables.merge_sampled(piece, start, self.merger, sink) {
+            return;
+        }
         if let Some(id) = tables.whole_piece(piece, Key::new(text, start, end)) {
             return sink.push(id, start..end);
         }

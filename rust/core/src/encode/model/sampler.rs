@@ -1,0 +1,213 @@
+//! Random ways to cut a text into tokens, for training models that have seen more than one (subword regularization).
+//!
+//! A [`Sampler`] lies in the scratch space of an algorithm while a text is sampled. Unigram then draws a path through
+//! its lattice; byte-pair encoding and SPM leave out merges ([`Dropping`]).
+//!
+//! Sources: Kudo, "Subword Regularization" (2018); Provilkov, Emelianenko and Voita, "BPE-Dropout" (2020).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fmt;
+
+use super::merging::SymbolSpan;
+use super::merging::symbol::{Merge, NO_RANK, Symbol};
+use crate::work::interrupt::Ticker;
+use crate::work::memory::{extend, push, push_to_heap};
+
+/// How a text is cut at random, and a source of random numbers. The same seed gives the same sequence of results, on
+/// every machine.
+///
+/// # Examples
+/// ```
+/// # use ggtok_core::vocab::{Definition, StringIndex};
+/// # use ggtok_core::{EncodeOptions, Sampler, Tokenizer};
+/// # let (data, index) = StringIndex::concatenate(&["<unk>", "<s>", "</s>", "▁", "a", "▁a"])?;
+/// # let definition = Definition { model: "llama", tokens: Some(index.view(&data)), ..Definition::default() };
+/// # let tokenizer = Tokenizer::new(&definition)?;
+/// let mut sampler = Sampler::dropout(0.5, 1)?;
+/// let mut encoder = tokenizer.encoder();
+/// let options = EncodeOptions::default().add_special(false);
+/// let ids = (0..100).map(|_| encoder.sample("a", options, &mut sampler)).collect::<Result<Vec<_>, _>>()?;
+/// assert!(ids.contains(&vec![5]) && ids.contains(&vec![3, 4]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Sampler {
+    pub(crate) way: Sampling,
+    pub(crate) random: Random,
+}
+
+/// What is random.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Sampling {
+    /// The path through the lattice: its probability is proportional to the exponential of `alpha` times its score.
+    Path { alpha: f64 },
+    /// Which merges are made: each is left out with this probability.
+    Dropout(f64),
+}
+
+/// A setting of a [`Sampler`] is out of range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SamplerError {
+    /// The name of the setting.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+}
+
+impl fmt::Display for SamplerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let range = if self.name == "alpha" { "a finite number from 0 on" } else { "a number from 0 to 1" };
+        write!(f, "{} must be {range}, not {}", self.name, self.value)
+    }
+}
+
+impl std::error::Error for SamplerError {}
+
+impl Sampler {
+    /// Samples paths through the lattice of a Unigram vocabulary. With an `alpha` of 0 all ways to cut a text are
+    /// equally likely; the larger it is, the likelier is the best one.
+    ///
+    /// # Errors
+    /// [`SamplerError`]: `alpha` is negative, infinite or not a number.
+    pub fn path(alpha: f64, seed: u64) -> Result<Self, SamplerError> {
+        if !(alpha >= 0.0 && alpha.is_finite()) {
+            return Err(SamplerError { name: "alpha", value: alpha });
+        }
+        Ok(Self { way: Sampling::Path { alpha }, random: Random(seed) })
+    }
+
+    /// Samples merges of a byte-pair or SPM vocabulary: each is left out with probability `rate`.
+    ///
+    /// # Errors
+    /// [`SamplerError`]: `rate` is not from 0 to 1.
+    pub fn dropout(rate: f64, seed: u64) -> Result<Self, SamplerError> {
+        if !(0.0..=1.0).contains(&rate) {
+            return Err(SamplerError { name: "dropout", value: rate });
+        }
+        Ok(Self { way: Sampling::Dropout(rate), random: Random(seed) })
+    }
+}
+
+/// Random numbers: SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+#[derive(Debug, Clone)]
+pub(crate) struct Random(u64);
+
+impl Random {
+    /// A number from 0 to 1, without 1.
+    #[inline]
+    pub(crate) fn fraction(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ mixed >> 31) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// The symbols of a text. `char` returns the symbol at a byte and its length.
+pub(super) fn characters(text: &[u8], char: impl Fn(usize) -> (Symbol, usize)) -> impl Iterator<Item = SymbolSpan> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at as u32;
+        (at < text.len()).then(|| {
+            let (symbol, len) = char(at);
+            at += len;
+            SymbolSpan { symbol, start, end: at as u32 }
+        })
+    })
+}
+
+/// Whether a merge that was left out can still be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dropped {
+    /// It is gone until one of its two symbols changes, as in sentencepiece.
+    ForGood,
+    /// It waits until another pair was taken from the queue, as in huggingface/tokenizers.
+    ForNow,
+}
+
+/// Merging with dropout.
+#[derive(Debug, Default)]
+pub(super) struct Dropping {
+    symbols: Vec<SymbolSpan>,
+    before: Vec<u32>,
+    after: Vec<u32>,
+    queue: BinaryHeap<Reverse<Pair>>,
+    waiting: Vec<Reverse<Pair>>,
+}
+
+/// Two symbols that may merge: the lowest rank comes first, and then the leftmost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Pair {
+    rank: u32,
+    left: u32,
+    /// The symbol of both.
+    symbol: Symbol,
+    /// Where the right symbol ends. It has changed if it ends elsewhere.
+    end: u32,
+}
+
+impl Dropping {
+    /// Merges symbols, which lie end to end, and returns those that are left. `merge` looks up two adjacent ones.
+    /// O(n log n) for n symbols.
+    pub(super) fn run(
+        &mut self,
+        symbols: impl Iterator<Item = SymbolSpan>,
+        sampler: &mut Sampler,
+        dropped: Dropped,
+        mut merge: impl FnMut(&SymbolSpan, &SymbolSpan) -> Merge,
+    ) -> &[SymbolSpan] {
+        let Self { symbols: all, before, after, queue, waiting } = self;
+        let Sampler { way, random } = sampler;
+        let rate = if let Sampling::Dropout(rate) = *way { rate } else { 0.0 };
+        all.clear();
+        symbols.for_each(|symbol| push(all, symbol));
+        let len = all.len() as u32;
+        before.clear();
+        after.clear();
+        extend(before, (0..len).map(|at| at.wrapping_sub(1)));
+        extend(after, 1..len + 1);
+        queue.clear();
+        waiting.clear();
+        let mut add = |all: &[SymbolSpan], left: u32, right: u32, queue: &mut BinaryHeap<_>| {
+            if let (Some(first), Some(second)) = (all.get(left as usize), all.get(right as usize)) {
+                let Merge { rank, symbol } = merge(first, second);
+                if rank != NO_RANK {
+                    push_to_heap(queue, Reverse(Pair { rank, left, symbol, end: second.end }));
+                }
+            }
+        };
+        (1..len).for_each(|right| add(all, right - 1, right, queue));
+
+        let mut ticker = Ticker::default();
+        while let Some(pair) = queue.pop() {
+            ticker.tick();
+            let Reverse(Pair { left, symbol, end, .. }) = pair;
+            let place = left as usize;
+            let right = after[place] as usize;
+            let is_stale = all[place].start == all[place].end || all.get(right).is_none_or(|right| right.end != end);
+            match dropped {
+                Dropped::ForGood if is_stale || random.fraction() < rate => continue,
+                Dropped::ForNow if random.fraction() < rate => {
+                    push(waiting, pair);
+                    continue;
+                }
+                _ => waiting.drain(..).for_each(|pair| push_to_heap(queue, pair)),
+            }
+            if is_stale {
+                continue;
+            }
+            all[place] = SymbolSpan { symbol, end, ..all[place] };
+            all[right].start = all[right].end;
+            let next = after[right];
+            after[place] = next;
+            if let Some(before) = before.get_mut(next as usize) {
+                *before = left;
+            }
+            add(all, before[place], left, queue);
+            add(all, left, next, queue);
+        }
+        all.retain(|symbol| symbol.end > symbol.start);
+        all
+    }
+}
