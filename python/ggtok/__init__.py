@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ._ggtok import StreamDecoder as StreamDecoder
     from ._ggtok import StreamEncoder as StreamEncoder
     from ._ggtok import __version__ as __version__
+    from ._ggtok import align as align
     from ._ggtok import cache_limit as cache_limit
     from ._ggtok import set_cache_limit as set_cache_limit
     from .chat import Chat as Chat
@@ -59,7 +60,16 @@ _NAMES = {
     "lab.edit": ("edit",),
     "lab.evaluate": ("Evaluation", "Score", "evaluate"),
     "tokenizer.findings": ("Finding", "TokenizerWarning"),
-    "_ggtok": ("Buffer", "Encoding", "StreamDecoder", "StreamEncoder", "__version__", "cache_limit", "set_cache_limit"),
+    "_ggtok": (
+        "Buffer",
+        "Encoding",
+        "StreamDecoder",
+        "StreamEncoder",
+        "__version__",
+        "align",
+        "cache_limit",
+        "set_cache_limit",
+    ),
     "lab.releases": ("ReleaseChange", "Releases"),
     "stores.find": ("find",),
     "_facade": ("Tokenizer",),

@@ -1023,6 +1023,56 @@ def truncate(
     `max_tokens` tokens are left.
     """
 
+def sample(
+    tokenizer: Tokenizer,
+    text: _Text,
+    setting: tuple[float | None, float | None, int | None],
+    add_special: bool,
+    parse_special: bool,
+    continues: bool,
+) -> list[int]:
+    """As `Tokenizer.sample`. `setting` is `alpha`, `dropout` and `seed`."""
+
+def n_best(
+    tokenizer: Tokenizer, text: _Text, n: int, add_special: bool, parse_special: bool, continues: bool
+) -> list[tuple[list[int], float]]:
+    """As `Tokenizer.n_best`."""
+
+def align(
+    ids_a: _Ids, tok_a: Tokenizer, ids_b: _Ids, tok_b: Tokenizer
+) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Pairs the tokens that two tokenizers have for the same characters of a text.
+
+    Args:
+        ids_a: Token ids as `decode` takes them.
+        tok_a: Their tokenizer.
+        ids_b: The ids of the same text by another tokenizer.
+        tok_b: That tokenizer.
+
+    Returns:
+        Pairs of ranges of tokens, `((start, end), (start, end))`, in order: the tokens `ids_a[start:end]` of the first
+        range stand for the same characters as `ids_b[start:end]` of the second, and each pair is as short as it can be.
+        A range begins and ends with a token that has text, so BOS and EOS are in none. Whitespace that only one of the
+        texts has is in the range of the token that it is in. An unknown token stands for at least one character of the other
+        text, and for all up to the next that both have. If one of the vocabularies is WordPiece, case and accents
+        are compared as it changes them.
+
+    Raises:
+        TokenIndexError: An id is out of range; "row 0" is that of the first list, "row 1" of the second.
+        GgtokError: The ids stand for different texts. The message names the tokens where they part.
+        TypeError: An argument has the wrong type.
+
+    Takes O(n) time for n bytes of text.
+
+    >>> import ggtok
+    >>> a, b = ggtok.Tokenizer.builtin("bpe"), ggtok.Tokenizer.builtin("wordpiece")
+    >>> text = "What is LoRA?"
+    >>> [a.piece(id) for id in a.encode(text)], [b.piece(id) for id in b.encode(text)]
+    ([b'What', b' is', b' L', b'o', b'RA', b'?'], [b'[CLS]', b' what', b' is', b' lo', b'ra', b' ?', b'[SEP]'])
+    >>> ggtok.align(a.encode(text), a, b.encode(text), b)
+    [((0, 1), (1, 2)), ((1, 2), (2, 3)), ((2, 4), (3, 4)), ((4, 5), (4, 5)), ((5, 6), (5, 6))]
+    """
+
 def core_of(tokenizer: Tokenizer) -> Tokenizer:
     """The same tokenizer as another object, which does not keep the first one alive. Nothing is copied."""
 

@@ -11,7 +11,7 @@ import re
 from functools import partial
 from typing import AnyStr, Literal, TypeAlias, TypeVar
 
-from .._ggtok import Metadata, count_batch, decode_batch, encode_batch, split, truncate, vocab_size
+from .._ggtok import Metadata, count_batch, decode_batch, encode_batch, n_best, sample, split, truncate, vocab_size
 from .._ggtok import Tokenizer as Core
 from ..errors import ArgumentTypeError, GgtokError, GGUFError
 from .arguments import file_name, items_of, one_of
@@ -21,7 +21,7 @@ from .chunks import Chunk, split_all, stripped
 from .contents import not_model
 from .keys import MODEL
 from .metadata import Scalar, Source, name_of, read_metadata, scalars
-from .numbers import at_least, num_threads
+from .numbers import as_int, at_least, num_threads, real
 from .vocab import Vocab
 
 TYPE_CHECKING = False
@@ -156,6 +156,95 @@ class BaseTokenizer(Core):
         13000
         """
         return vocab_size(self)
+
+    def sample(
+        self,
+        text: Text,
+        *,
+        alpha: float | None = None,
+        dropout: float | None = None,
+        seed: int | None = None,
+        add_special: bool = True,
+        parse_special: bool = False,
+        continues: bool = False,
+    ) -> list[int]:
+        """Encodes a text in one of the many ways to cut it, at random (subword regularization).
+
+        Args:
+            text: A text as `encode` takes it.
+            alpha: For Unigram: a way is as likely as the exponential of `alpha` times the sum of its tokens' scores
+                (Kudo 2018). 0 makes all ways equally likely, 1 takes the vocabulary's own probabilities, and with
+                large numbers nearly every sample is that of `encode`.
+            dropout: For byte-pair encoding and SPM: how likely each merge is left out (Provilkov et al. 2020), from 0
+                for the ids of `encode` to 1 for no merges. A merge that was left out can come back in byte-pair
+                encoding, as in huggingface/tokenizers, and not in SPM, as in sentencepiece. A word that is a token is
+                merged like any other.
+            seed: From 0 to 2**64 - 1. The same seed, text and settings give the same ids on every machine. Default: a
+                random one.
+            add_special: As in `encode`.
+            parse_special: As in `encode`.
+            continues: As in `encode`.
+
+        Raises:
+            GgtokError: Not exactly one of `alpha` and `dropout` is given, it is out of range, or it is not for this kind
+                of vocabulary; or as `encode`.
+            TypeError, VocabularyError: As `encode`.
+
+        Takes O(n log n) time for n bytes.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> [tok.piece(id) for id in tok.sample("What is LoRA?", dropout=0.3, seed=1)]
+        [b'What', b' is', b' L', b'o', b'R', b'A', b'?']
+        >>> tok = ggtok.Tokenizer.builtin("unigram")
+        >>> [tok.piece(id) for id in tok.sample("What is LoRA?", alpha=0.1, seed=4)]
+        []
+        """
+        if (alpha is None) == (dropout is None):
+            raise GgtokError("sample takes either alpha, for Unigram, or dropout, for byte-pair encoding and SPM")
+        alpha = None if alpha is None else real(alpha, "alpha")
+        dropout = None if dropout is None else real(dropout, "dropout")
+        if seed is not None and not 0 <= as_int(seed) < 1 << 64:
+            raise GgtokError(f"seed must be from 0 to 2**64 - 1, not {seed}")
+        return sample(self, text, (alpha, dropout, seed), add_special, parse_special, continues)
+
+    def n_best(
+        self,
+        text: Text,
+        n: int,
+        *,
+        add_special: bool = True,
+        parse_special: bool = False,
+        continues: bool = False,
+    ) -> list[tuple[list[int], float]]:
+        """The best ways to cut a text into tokens of a Unigram vocabulary.
+
+        Args:
+            text: A text as `encode` takes it.
+            n: The most ways to return, at least 1.
+            add_special: As in `encode`.
+            parse_special: As in `encode`.
+            continues: As in `encode`.
+
+        Returns:
+            Pairs of the ids and the sum of their scores, best first. The first ids are those of `encode`. There are
+            fewer if the text cannot be cut in as many ways.
+
+        Raises:
+            GgtokError: `n` is less than 1, the vocabulary is of another kind, or the ways have more than 16,777,216
+                tokens together; or as `encode`.
+            TypeError, VocabularyError: As `encode`.
+
+        Takes O(m n log n) time for m matches of tokens in the text.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("unigram")
+        >>> for ids, score in tok.n_best("unlucky", 2, add_special=False):
+        ...     print([tok.piece(id) for id in ids], round(score, 2))
+        [b' un', b'l', b'uck', b'y'] -30.75
+        [b' un', b'lu', b'c', b'ky'] -31.81
+        """
+        return n_best(self, text, at_least(1, n, "n"), add_special, parse_special, continues)
 
     def encode_batch(
         self,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from numbers import Real
 from operator import index as as_int
 from typing import SupportsIndex
 
-from ..errors import GgtokError
+from ..errors import ArgumentTypeError, GgtokError
 
 MOST = 1 << 40
 """More than any text has tokens, and less than the core can count."""
@@ -21,6 +22,13 @@ def at_least(least: int, value: SupportsIndex, name: str) -> int:
     if number < least:
         raise GgtokError(f"{name} must be at least {least}, not {number}")
     return min(number, MOST)
+
+
+def real(value: float, name: str) -> float:
+    """A number as a float. Raises `ArgumentTypeError` if it is none."""
+    if not isinstance(value, Real):
+        raise ArgumentTypeError(f"{name} must be a number, not {type(value).__name__}")
+    return float(value)
 
 
 def num_threads(threads: SupportsIndex | None) -> int:

@@ -75,6 +75,7 @@ pub use error::{DecodeError, EncodeError, OutOfMemory, VocabularyError};
 pub use failure::Error;
 pub use gguf::LoadError;
 pub use lookup::trie;
+pub use many::align::{AlignError, AlignedTokens, align};
 pub use many::parts::Parts;
 pub use text::unicode;
 pub use token::{NULL_TOKEN, TokenId};

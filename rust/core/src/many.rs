@@ -1,5 +1,6 @@
 //! Beyond one text at a time: many texts, long texts, texts in parts, and texts that are still growing.
 
+pub(crate) mod align;
 pub(crate) mod batch;
 #[cfg(feature = "segmentation")]
 pub(crate) mod chunks;

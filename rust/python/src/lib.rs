@@ -31,6 +31,7 @@ mod metadata;
 mod objects;
 mod parts;
 mod run;
+mod sampling;
 mod scratch;
 mod tables;
 mod text_lines;
@@ -76,6 +77,8 @@ mod _ggtok {
     use super::memory::Buffer;
     #[pymodule_export]
     use super::metadata::{Array, Metadata};
+    #[pymodule_export]
+    use super::sampling::{align, n_best, sample};
     #[pymodule_export]
     use super::scratch::{cache_limit, set_cache_limit};
     #[pymodule_export]

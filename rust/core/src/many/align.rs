@@ -1,0 +1,299 @@
+//! Two tokenizers' tokens for one text, side by side: which ranges of them stand for the same characters.
+//!
+//! A pass over both texts compares their characters, and cuts wherever tokens end in both. Tokenizers do not decode to
+//! quite the same text: whitespace that one of them has more of is passed over, so it belongs to the token that it is
+//! in, and if one of them is WordPiece, letters are compared as it changes them.
+//!
+//! An unknown token stands for at least one character of the other text, and for all up to the one after it.
+//!
+//! O(total length of both texts).
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::decode::{DecodeOptions, opening};
+use crate::encode::normalizer::wordpiece::{Class, WordPieceNormalizer};
+use crate::error::{DecodeError, OutOfMemory};
+use crate::text::unicode::utf8;
+use crate::token::TokenId;
+use crate::tokenizer::Tokenizer;
+use crate::vocabulary::Settings;
+use crate::work::interrupt::Ticker;
+use crate::work::memory::{self, append, push};
+
+/// A range of the tokens of each of two tokenizers.
+pub type AlignedTokens = (Range<usize>, Range<usize>);
+
+/// Why tokens cannot be aligned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AlignError {
+    /// The ids of the first or of the second tokenizer cannot be decoded.
+    Decode {
+        /// Whether they are those of the second tokenizer.
+        is_second: bool,
+        /// Why not.
+        error: DecodeError,
+    },
+    /// The texts are not the same.
+    TextsDiffer {
+        /// For each tokenizer, the token in which they start to differ, or the number of its tokens if its text ends
+        /// there.
+        tokens: [usize; 2],
+        /// For each, what its text has there: a few characters.
+        texts: [String; 2],
+    },
+    /// There is not enough memory.
+    OutOfMemory,
+}
+
+impl fmt::Display for AlignError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decode { is_second, error } => {
+                write!(f, "the ids of the {} tokenizer: {error}", if *is_second { "second" } else { "first" })
+            }
+            Self::TextsDiffer { tokens: [a, b], texts: [text_a, text_b] } => write!(
+                f,
+                "the ids stand for different texts: {text_a:?} at token {a} of the first tokenizer, {text_b:?} at \
+                 token {b} of the second"
+            ),
+            Self::OutOfMemory => OutOfMemory.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for AlignError {}
+
+impl From<OutOfMemory> for AlignError {
+    fn from(_: OutOfMemory) -> Self {
+        Self::OutOfMemory
+    }
+}
+
+/// Bytes that are not UTF-8 are compared by numbers above those of all characters.
+const BYTES: u32 = 0x11_0000;
+
+/// Stands for the text of an unknown token.
+const UNKNOWN: u8 = 0xFF;
+
+/// The text of some ids, and where each token ends in it.
+struct Side {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    /// For each token, whether its text is [`UNKNOWN`].
+    is_unknown: Vec<bool>,
+    /// Where the pass is, in bytes.
+    at: usize,
+    /// How many tokens end before that, or there.
+    num_passed: usize,
+    /// The first token since the last cut.
+    from: usize,
+}
+
+impl Side {
+    fn new(tokenizer: &Tokenizer, ids: &[TokenId]) -> Result<Self, DecodeError> {
+        let (pieces, options) = (tokenizer.pieces(), DecodeOptions::default());
+        let (vocabulary, (text, ends, is_unknown)) = (tokenizer.vocabulary(), Default::default());
+        let mut side = Self { text, ends, is_unknown, at: 0, num_passed: 0, from: 0 };
+        let Some(&first) = ids.first() else { return Ok(side) };
+        let (skips_first, mut drops_space) = opening(vocabulary, pieces, options, first)?;
+        let mut ticker = Ticker::default();
+        for (number, &id) in ids.iter().enumerate() {
+            ticker.tick();
+            let mut piece = pieces.piece(id, options.unparse_special)?;
+            if number == 0 && skips_first {
+                piece = b"";
+            } else if std::mem::take(&mut drops_space) {
+                piece = piece.strip_prefix(b" ").unwrap_or(piece);
+            }
+            let is_unknown = vocabulary.attributes(id).is_unknown() || vocabulary.special().unk == Some(id);
+            let is_unknown = is_unknown && piece.is_empty();
+            append(&mut side.text, if is_unknown { &[UNKNOWN] } else { piece });
+            push(&mut side.is_unknown, is_unknown);
+            push(&mut side.ends, side.text.len());
+        }
+        side.advance(0);
+        Ok(side)
+    }
+
+    /// The character here: what it is compared by, its length, and whether one text may have it and the other not.
+    fn character(&self, normalizer: &WordPieceNormalizer) -> Option<(u32, usize, bool)> {
+        let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let (code_point, len) = utf8::decode_lossy(rest, 0);
+        if code_point == utf8::REPLACEMENT && !rest.starts_with("\u{FFFD}".as_bytes()) {
+            return Some((BYTES + u32::from(rest[0]), 1, false));
+        }
+        let (character, _) = normalizer.character(rest, 0);
+        let may_lack = matches!(character.class(), Class::Space | Class::Dropped);
+        Some((character.payload(), len, may_lack))
+    }
+
+    /// Passes over an unknown token, and over what `other` has in its place. Returns whether there is one here.
+    fn pass_unknown(&mut self, other: &mut Self, normalizer: &WordPieceNormalizer) -> bool {
+        let is_here = self.is_unknown.get(self.num_passed).is_some_and(|&is_unknown| is_unknown);
+        let Some((_, len, _)) = other.character(normalizer).filter(|_| is_here) else { return false };
+        self.advance(1);
+        other.advance(len);
+        let next = self.character(normalizer).map(|(next, ..)| next);
+        while let Some((_, len, _)) = other.character(normalizer).filter(|(character, ..)| Some(*character) != next) {
+            other.advance(len);
+        }
+        true
+    }
+
+    fn advance(&mut self, len: usize) {
+        self.at += len;
+        while self.ends.get(self.num_passed).is_some_and(|&end| end <= self.at) {
+            self.num_passed += 1;
+        }
+    }
+
+    /// Whether a token that has text ends here, and there was one since the last cut.
+    fn may_cut(&self) -> bool {
+        let is_end = self.num_passed > 0 && self.ends[self.num_passed - 1] == self.at;
+        is_end && self.at > self.start()
+    }
+
+    /// Where the last cut was, in bytes.
+    fn start(&self) -> usize {
+        self.from.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
+    /// Cuts here. Returns the tokens since the last cut, without those at both ends that have no text.
+    fn cut(&mut self) -> Range<usize> {
+        let start = self.start();
+        let first = self.ends.partition_point(|&end| end <= start);
+        let last = self.ends.partition_point(|&end| end < self.at);
+        self.from = self.num_passed;
+        first..last + 1
+    }
+
+    /// What comes here, in short.
+    fn glimpse(&self) -> String {
+        let rest = &self.text[self.at..];
+        String::from_utf8_lossy(&rest[..rest.len().min(40)]).chars().take(10).collect()
+    }
+}
+
+/// Pairs of ranges of tokens, in order, that stand for the same characters, each as short as it can be. A range
+/// begins and ends with a token that has text, so BOS is in none.
+///
+/// # Errors
+/// [`AlignError`]: an id is not in its vocabulary, or the texts differ by more than whitespace, or by more than a
+/// WordPiece vocabulary changes.
+///
+/// # Examples
+/// ```
+/// # use ggtok_core::vocab::{Definition, StringIndex};
+/// # use ggtok_core::{Tokenizer, align};
+/// let tokenizer = |tokens: &[&str]| {
+///     let (data, index) = StringIndex::concatenate(tokens)?;
+///     Tokenizer::new(&Definition { model: "llama", tokens: Some(index.view(&data)), ..Definition::default() })
+///         .map_err(Box::<dyn std::error::Error>::from)
+/// };
+/// let (a, b) = (tokenizer(&["ab", "c", "d"])?, tokenizer(&["a", "b", "cd"])?);
+/// assert_eq!(align((&a, &[0, 1, 2]), (&b, &[0, 1, 2]))?, [(0..1, 0..2), (1..3, 2..3)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn align(
+    first: (&Tokenizer, &[TokenId]),
+    second: (&Tokenizer, &[TokenId]),
+) -> Result<Vec<AlignedTokens>, AlignError> {
+    memory::catch(|| {
+        let side = |(tokenizer, ids), is_second| {
+            Side::new(tokenizer, ids).map_err(|error| AlignError::Decode { is_second, error })
+        };
+        let (mut a, mut b) = (side(first, false)?, side(second, true)?);
+        let changes = |how: fn(&Settings) -> bool| {
+            [first.0, second.0].iter().any(|tokenizer| how(tokenizer.vocabulary().settings()))
+        };
+        let (lowercase, strip_accents) = (changes(|its| its.lowercase), changes(|its| its.strip_accents));
+        let normalizer = WordPieceNormalizer::new(&Settings { lowercase, strip_accents, ..Settings::default() });
+        let (mut pairs, mut ticker) = (Vec::new(), Ticker::default());
+        loop {
+            ticker.tick();
+            let is_passed = a.pass_unknown(&mut b, &normalizer) || b.pass_unknown(&mut a, &normalizer);
+            match (a.character(&normalizer), b.character(&normalizer)) {
+                _ if is_passed => {}
+                (Some((same, len_a, _)), Some((also, len_b, _))) if same == also => {
+                    a.advance(len_a);
+                    b.advance(len_b);
+                }
+                (Some((_, len, true)), _) => a.advance(len),
+                (_, Some((_, len, true))) => b.advance(len),
+                (None, None) => return Ok(pairs),
+                _ => {
+                    let (tokens, texts) = ([a.num_passed, b.num_passed], [a.glimpse(), b.glimpse()]);
+                    return Err(AlignError::TextsDiffer { tokens, texts });
+                }
+            }
+            if a.may_cut() && b.may_cut() {
+                push(&mut pairs, (a.cut(), b.cut()));
+            }
+        }
+    })?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vocab::{Definition, StringIndex};
+
+    fn align_texts(a: &[&str], b: &[&str]) -> Result<Vec<AlignedTokens>, AlignError> {
+        let tokenizer = |tokens: &[&str]| {
+            let (data, index) = StringIndex::concatenate(tokens).expect("few tokens");
+            let kind = |text: &str| match text {
+                "<unk>" => 2,
+                "<s>" => 3,
+                _ if text.starts_with("<0x") => 6,
+                _ => 1,
+            };
+            let types: Vec<i32> = tokens.iter().map(|text| kind(text)).collect();
+            Tokenizer::new(&Definition {
+                model: "llama",
+                tokens: Some(index.view(&data)),
+                token_types: Some(&types),
+                add_space_prefix: Some(false),
+                ..Definition::default()
+            })
+            .expect("a vocabulary")
+        };
+        let all = |tokens: &[&str]| (0..tokens.len() as TokenId).collect::<Vec<_>>();
+        align((&tokenizer(a), &all(a)), (&tokenizer(b), &all(b)))
+    }
+
+    #[test]
+    fn ranges_are_short_and_whole_characters() {
+        assert_eq!(align_texts(&["a", "bc"], &["a", "b", "c"]), Ok(vec![(0..1, 0..1), (1..2, 1..3)]));
+        // Both split "é", at the same byte.
+        let bytes = ["<0xC3>", "<0xA9>", "a"];
+        assert_eq!(align_texts(&bytes, &bytes), Ok(vec![(0..2, 0..2), (2..3, 2..3)]));
+        assert_eq!(align_texts(&[], &[]), Ok(vec![]));
+    }
+
+    #[test]
+    fn whitespace_of_one_belongs_to_its_token() {
+        assert_eq!(align_texts(&["a", "▁b"], &["a", "b"]), Ok(vec![(0..1, 0..1), (1..2, 1..2)]));
+        assert_eq!(align_texts(&["a▁▁", "b"], &["a▁", "b"]), Ok(vec![(0..1, 0..1), (1..2, 1..2)]));
+        assert_eq!(align_texts(&["a", "▁"], &["a"]), Ok(vec![(0..1, 0..1)]));
+    }
+
+    #[test]
+    fn unknown_tokens_stand_for_any_text() {
+        let unknown = ["a", "<unk>", "b"];
+        assert_eq!(align_texts(&unknown, &["a", "xy", "b"]), Ok(vec![(0..1, 0..1), (1..2, 1..2), (2..3, 2..3)]));
+        assert_eq!(align_texts(&["a", "xy", "b"], &unknown), Ok(vec![(0..1, 0..1), (1..2, 1..2), (2..3, 2..3)]));
+        assert_eq!(align_texts(&unknown, &unknown), Ok(vec![(0..1, 0..1), (1..2, 1..2), (2..3, 2..3)]));
+        assert_eq!(align_texts(&["<s>", "<unk>"], &["x"]), Ok(vec![(1..2, 0..1)]));
+        assert_eq!(align_texts(&["a", "<unk>"], &["ax", "y"]), Ok(vec![(0..2, 0..2)]));
+        assert!(align_texts(&unknown, &["a", "b"]).is_err());
+    }
+
+    #[test]
+    fn different_texts_are_refused() {
+        let texts = ["c".to_owned(), "d".to_owned()];
+        assert_eq!(align_texts(&["ab", "c"], &["a", "bd"]), Err(AlignError::TextsDiffer { tokens: [1, 1], texts }));
+        assert!(align_texts(&["a"], &[]).is_err());
+    }
+}
