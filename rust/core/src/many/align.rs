@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(align_texts(&unknown, &["a", "xy", "b"]), Ok(vec![(0..1, 0..1), (1..2, 1..2), (2..3, 2..3)]));
         assert_eq!(align_texts(&["a", "xy", "b"], &unknown), Ok(vec![(0..1, 0..1), (1..2, 1..2), (2..3, 2..3)]));
         assert_eq!(align_texts(&unknown, &unknown), Ok(vec![(0..1, 0..1), (1..2, 1..2), (2..3, 2..3)]));
-        assert_eq!(align_texts(&["<s>", "<unk>"], &["x"]), Ok(vec![(1..2, 0..1)]));
+        assert_eq!(align_texts(&["a", "<s>", "<unk>"], &["a", "x"]), Ok(vec![(0..1, 0..1), (2..3, 1..2)]));
         assert_eq!(align_texts(&["a", "<unk>"], &["ax", "y"]), Ok(vec![(0..2, 0..2)]));
         assert!(align_texts(&unknown, &["a", "b"]).is_err());
     }
