@@ -39,7 +39,7 @@ CRATES = {
 }
 CORE = (
     *("token", "error", "work", "text", "lookup", "vocabulary", "decode", "encode"),
-    *("tokenizer", "encoder", "gguf", "failure", "inspect", "many"),
+    *("tokenizer", "encoder", "sampling", "gguf", "failure", "inspect", "many"),
 )
 PYTHON = (
     *("_ggtok", "tokenizer/findings", "errors", "_plugins"),
@@ -53,10 +53,10 @@ PYTHON = (
 """The tokenizer, and then the parts over it: each file or folder imports from those before it. A file belongs to the
 longest of these paths."""
 BUDGETS = {
-    **{"rust/core": 16_490, "rust/chat": 7_020, "rust/train": 2_900, "rust/explain": 4_030},
-    **{"rust/python": 4_690, "rust/wasm": 1_205},
-    **{"tokenizer": 1_445, "chat": 980, "stores": 1_205, "corpus": 3_300, "lab": 8_005},
-    **{"adapters": 580, "cli": 2_805, "": 485},
+    **{"rust/core": 17_170, "rust/chat": 7_020, "rust/train": 2_900, "rust/explain": 4_030},
+    **{"rust/python": 4_765, "rust/wasm": 1_205},
+    **{"tokenizer": 1_475, "chat": 980, "stores": 1_205, "corpus": 3_300, "lab": 8_005},
+    **{"adapters": 580, "cli": 2_805, "": 490},
 }
 """Lines of code of each crate, of each folder of the Python package, and of the files beside them."""
 MOST_NAMESAKES = 3

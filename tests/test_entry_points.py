@@ -122,6 +122,7 @@ SPECIAL_CALLS: dict[str, Callable[..., object]] = {
     ),
     "Tokenizer.count_file": lambda file, add_special: TOKENIZER.count_file(ending(file), add_special=add_special),
     "Tokenizer.encode_infill": ggtok.Tokenizer.builtin("bpe").encode_infill,
+    "Tokenizer.n_best": ggtok.Tokenizer.builtin("unigram").n_best,
     "Tokenizer.trim_messages": lambda messages, max_tokens, keep: TINY.trim_messages(
         messages, max_tokens, keep=keep, template="chatml"
     ),
@@ -207,6 +208,8 @@ VALUES: dict[str, Any] = {
     **{"bos": "<s>", "eos": "</s>", "now": (0, 0, "UTC"), "place": (0, 1), "begins": True, "ends": True, "at": 0},
     **{"spans": [(0, 1)]},
     **{"document": "b", "keep": 1},
+    **{"alpha": None, "dropout": 0.5, "seed": 1, "setting": (None, 0.5, 1), "n": 2, "told": {0}},
+    **{"ids_a": [3], "tok_a": TINY, "ids_b": [3], "tok_b": TINY},
     **{"suffix": "b", "prompt": "c", "extra_files": {"a.py": "b"}, "spm_infill": True},
     **{"n_ctx": 4096, "n_batch": 2048, "n_predict": 8},
     "columns": ["c"],
@@ -221,6 +224,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "_ggtok.ChatTemplate.__new__": {"source": "a", "name": "b"},
     "_ggtok._encoding": {"ids": bytes(4), "words": bytes(4)},
     "_ggtok.id_of_text": {"text": b"a"},
+    "_ggtok.n_best": {"tokenizer": ggtok.Tokenizer.builtin("unigram")},
     "_ggtok.Tokenizer.decoder": {"text": False},
     "_ggtok.id_of_piece": {"piece": b"a"},
     "_ggtok.FlatBatch.__new__": {"ids": bytes(8), "offsets": struct.pack("<3q", 0, 0, 2)},

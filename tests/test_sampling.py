@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,7 @@ def test_alignment(first: str, second: str, data: st.DataObject) -> None:
     assert ggtok.align(ids_b, b, ids_a, a) == [(two, one) for one, two in pairs]
     for ids, tok, ranges in ((ids_a, a, [pair[0] for pair in pairs]), (ids_b, b, [pair[1] for pair in pairs])):
         assert all(start < end for start, end in ranges)
-        assert all(one[1] <= two[0] for one, two in zip(ranges, ranges[1:], strict=False))
+        assert all(one[1] <= two[0] for one, two in pairwise(ranges))
         inside = {at for start, end in ranges for at in range(start, end)}
         assert all(not tok.piece(id, special=False).strip() for at, id in enumerate(ids) if at not in inside)
     if first == second:

@@ -38,6 +38,7 @@ __all__ = [
     "Trainer",
     "__version__",
     "_encoding",
+    "align",
     "apply_charsmap",
     "attributes",
     "cache_limit",
@@ -65,10 +66,12 @@ __all__ = [
     "loader_texts",
     "merges",
     "models",
+    "n_best",
     "pieces",
     "pretokenizers",
     "regex_matches",
     "repaired_ids",
+    "sample",
     "scores",
     "set_cache_limit",
     "settings",
@@ -1053,8 +1056,8 @@ def align(
         Pairs of ranges of tokens, `((start, end), (start, end))`, in order: the tokens `ids_a[start:end]` of the first
         range stand for the same characters as `ids_b[start:end]` of the second, and each pair is as short as it can be.
         A range begins and ends with a token that has text, so BOS and EOS are in none. Whitespace that only one of the
-        texts has is in the range of the token that it is in. An unknown token stands for at least one character of the other
-        text, and for all up to the next that both have. If one of the vocabularies is WordPiece, case and accents
+        texts has is in the range of the token that it is in. An unknown token stands for at least one character of the
+        other text, and for all up to the next that both have. If one of the vocabularies is WordPiece, case and accents
         are compared as it changes them.
 
     Raises:

@@ -186,8 +186,8 @@ class BaseTokenizer(Core):
             continues: As in `encode`.
 
         Raises:
-            GgtokError: Not exactly one of `alpha` and `dropout` is given, it is out of range, or it is not for this kind
-                of vocabulary; or as `encode`.
+            GgtokError: Not exactly one of `alpha` and `dropout` is given, it is out of range, or it is not for this
+                kind of vocabulary; or as `encode`.
             TypeError, VocabularyError: As `encode`.
 
         Takes O(n log n) time for n bytes.
@@ -197,8 +197,8 @@ class BaseTokenizer(Core):
         >>> [tok.piece(id) for id in tok.sample("What is LoRA?", dropout=0.3, seed=1)]
         [b'What', b' is', b' L', b'o', b'R', b'A', b'?']
         >>> tok = ggtok.Tokenizer.builtin("unigram")
-        >>> [tok.piece(id) for id in tok.sample("What is LoRA?", alpha=0.1, seed=4)]
-        []
+        >>> [tok.piece(id) for id in tok.sample("unlucky", alpha=0.2, seed=3, add_special=False)]
+        [b' ', b'u', b'n', b'l', b'uck', b'y']
         """
         if (alpha is None) == (dropout is None):
             raise GgtokError("sample takes either alpha, for Unigram, or dropout, for byte-pair encoding and SPM")

@@ -71,7 +71,7 @@ pub(crate) fn n_best(
 }
 
 /// A pair of ranges, each as its start and end.
-type Pair = ((usize, usize), (usize, usize));
+type Ranges = ((usize, usize), (usize, usize));
 
 #[doc = doc!(align)]
 #[pyfunction]
@@ -80,7 +80,7 @@ pub(crate) fn align(
     tok_a: &Bound<'_, Tokenizer>,
     ids_b: &Bound<'_, PyAny>,
     tok_b: &Bound<'_, Tokenizer>,
-) -> PyResult<Vec<Pair>> {
+) -> PyResult<Vec<Ranges>> {
     let ids = |ids, tokenizer: &Tokenizer| token_ids(ids, tokenizer.core.vocabulary().len());
     let (a, b) = (tok_a.get(), tok_b.get());
     let (py, ids_a, ids_b) = (ids_a.py(), ids(ids_a, a)?, ids(ids_b, b)?);

@@ -129,17 +129,9 @@ impl Side {
         Some((character.payload(), len, may_lack))
     }
 
-    /// Passes over an unknown token, and over what `other` has in its place. Returns whether there is one here.
-    fn pass_unknown(&mut self, other: &mut Self, normalizer: &WordPieceNormalizer) -> bool {
-        let is_here = self.is_unknown.get(self.num_passed).is_some_and(|&is_unknown| is_unknown);
-        let Some((_, len, _)) = other.character(normalizer).filter(|_| is_here) else { return false };
-        self.advance(1);
-        other.advance(len);
-        let next = self.character(normalizer).map(|(next, ..)| next);
-        while let Some((_, len, _)) = other.character(normalizer).filter(|(character, ..)| Some(*character) != next) {
-            other.advance(len);
-        }
-        true
+    /// Whether an unknown token comes here.
+    fn is_unknown(&self) -> bool {
+        self.is_unknown.get(self.num_passed).is_some_and(|&is_unknown| is_unknown)
     }
 
     fn advance(&mut self, len: usize) {
@@ -211,25 +203,37 @@ pub fn align(
         let (lowercase, strip_accents) = (changes(|its| its.lowercase), changes(|its| its.strip_accents));
         let normalizer = WordPieceNormalizer::new(&Settings { lowercase, strip_accents, ..Settings::default() });
         let (mut pairs, mut ticker) = (Vec::new(), Ticker::default());
+        // For each, whether its last character is an unknown token, which can stand for more of the other text.
+        let mut is_open = [false; 2];
         loop {
             ticker.tick();
-            let is_passed = a.pass_unknown(&mut b, &normalizer) || b.pass_unknown(&mut a, &normalizer);
-            match (a.character(&normalizer), b.character(&normalizer)) {
-                _ if is_passed => {}
-                (Some((same, len_a, _)), Some((also, len_b, _))) if same == also => {
-                    a.advance(len_a);
-                    b.advance(len_b);
-                }
-                (Some((_, len, true)), _) => a.advance(len),
-                (_, Some((_, len, true))) => b.advance(len),
-                (None, None) => return Ok(pairs),
-                _ => {
-                    let (tokens, texts) = ([a.num_passed, b.num_passed], [a.glimpse(), b.glimpse()]);
-                    return Err(AlignError::TextsDiffer { tokens, texts });
-                }
-            }
-            if a.may_cut() && b.may_cut() {
+            let (here, other) = (a.character(&normalizer), b.character(&normalizer));
+            let is_same = here.zip(other).is_some_and(|((here, ..), (other, ..))| here == other);
+            let [len_a, len_b] = [here, other].map(|character| character.map_or(0, |(_, len, _)| len));
+            let [may_lack_a, may_lack_b] = [here, other].map(|found| found.is_some_and(|(.., may_lack)| may_lack));
+            let [is_unknown_a, is_unknown_b] = [a.is_unknown(), b.is_unknown()];
+            // An unknown token takes those of the other text too, and what is not the same.
+            let more_a = is_open[1] && len_a > 0 && !is_unknown_b;
+            let more_b = is_open[0] && len_b > 0 && !is_unknown_a;
+            let is_more = !is_same && (more_a || more_b);
+            if !is_more && a.may_cut() && b.may_cut() {
                 push(&mut pairs, (a.cut(), b.cut()));
+            }
+            if here.is_none() && other.is_none() {
+                return Ok(pairs);
+            }
+            // An unknown token hardly ever stands for a space alone.
+            if !is_same && may_lack_a || is_more && more_a && !may_lack_b {
+                a.advance(len_a);
+            } else if !is_same && may_lack_b || is_more {
+                b.advance(len_b);
+            } else if is_same || is_unknown_a && len_b > 0 || is_unknown_b && len_a > 0 {
+                is_open = [is_unknown_a, is_unknown_b];
+                a.advance(len_a);
+                b.advance(len_b);
+            } else {
+                let (tokens, texts) = ([a.num_passed, b.num_passed], [a.glimpse(), b.glimpse()]);
+                return Err(AlignError::TextsDiffer { tokens, texts });
             }
         }
     })?

@@ -132,13 +132,13 @@ pub(super) struct Dropping {
     symbols: Vec<SymbolSpan>,
     before: Vec<u32>,
     after: Vec<u32>,
-    queue: BinaryHeap<Reverse<Pair>>,
-    waiting: Vec<Reverse<Pair>>,
+    queue: BinaryHeap<Reverse<Queued>>,
+    waiting: Vec<Reverse<Queued>>,
 }
 
 /// Two symbols that may merge: the lowest rank comes first, and then the leftmost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Pair {
+struct Queued {
     rank: u32,
     left: u32,
     /// The symbol of both.
@@ -173,7 +173,7 @@ impl Dropping {
             if let (Some(first), Some(second)) = (all.get(left as usize), all.get(right as usize)) {
                 let Merge { rank, symbol } = merge(first, second);
                 if rank != NO_RANK {
-                    push_to_heap(queue, Reverse(Pair { rank, left, symbol, end: second.end }));
+                    push_to_heap(queue, Reverse(Queued { rank, left, symbol, end: second.end }));
                 }
             }
         };
@@ -182,7 +182,7 @@ impl Dropping {
         let mut ticker = Ticker::default();
         while let Some(pair) = queue.pop() {
             ticker.tick();
-            let Reverse(Pair { left, symbol, end, .. }) = pair;
+            let Reverse(Queued { left, symbol, end, .. }) = pair;
             let place = left as usize;
             let right = after[place] as usize;
             let is_stale = all[place].start == all[place].end || all.get(right).is_none_or(|right| right.end != end);
