@@ -16,7 +16,6 @@ import json
 import subprocess
 import sys
 import tempfile
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,8 @@ def _totals(part: Path) -> dict[str, float]:
     lines = (line.partition(": ") for line in part.read_text().splitlines())
     fields = {name: rest.split() for name, _, rest in lines if name in ("events", "totals")}
     # Zeros at the end are left out.
-    return dict(zip_longest(fields["events"], map(int, fields["totals"]), fillvalue=0))
+    totals = [float(total) for total in fields["totals"]]
+    return dict.fromkeys(fields["events"], 0.0) | dict(zip(fields["events"], totals, strict=False))
 
 
 def cell(passes: list[dict[str, float]], figure: str) -> str:

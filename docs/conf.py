@@ -193,8 +193,12 @@ def without_builtins(app: Any, doctree: nodes.document) -> None:
 
 
 def prefer_ggtok(app: Any, doctree: nodes.document) -> None:
-    """Links names such as `Tokenizer` to ggtok's own classes, not to an adapter's, except in the module that has it."""
+    """Links names such as `Tokenizer` to ggtok's own classes, not to an adapter's, except in the module that has it,
+    and bases of the tokenizer to what people use."""
     for node in doctree.findall(addnodes.pending_xref):
+        if node["reftarget"] in ("ggtok.tokenizer.base.BaseTokenizer", "ggtok._ggtok.Tokenizer"):
+            node["reftarget"] = "ggtok.Tokenizer"
+            node[:] = [nodes.Text("Tokenizer")]
         own = getattr(sys.modules.get(node.get("py:module") or ""), "__all__", ())
         if node.get("refdomain") == "py" and node["reftarget"] in {*ggtok.__all__}.difference(own):
             node["reftarget"] = f"ggtok.{node['reftarget']}"
@@ -259,12 +263,12 @@ def adapt_page(app: Any, page: str, source: list[str]) -> None:
 
 
 def add_playground(app: Any, exception: Exception | None) -> None:
-    """Adds the playground, which Sphinx does not build."""
+    """Adds the playground, which Sphinx does not build, in a process that has ggtok as it is."""
     if exception or app.builder.name != "html":
         return
-    if not importlib.import_module("build_playground").build(Path(app.outdir) / "playground"):
-        note = "the playground only says that it was not built: scripts/build_wasm.py makes its WebAssembly"
-        logging.getLogger("ggtok").info(note)
+    command = [sys.executable, ROOT / "scripts/build_playground.py", Path(app.outdir, "playground")]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    logging.getLogger("ggtok").info(done.stdout)
 
 
 LEADING = """<!doctype html>

@@ -77,4 +77,4 @@ def first_paint() -> dict[str, str]:
 
 if __name__ == "__main__":
     if not build(Path(sys.argv[1])):
-        sys.exit(f"{PACKAGE} is missing: run python scripts/build_wasm.py first")
+        print("the playground only says that it was not built: scripts/build_wasm.py makes its WebAssembly")

@@ -221,7 +221,7 @@ def test_recent_models_are_kept_and_forgotten(opened: Any, hub: Hub) -> None:
     page.page.goto("about:blank")
     page.goto("#t=Hello")
     page.page.get_by_role("button", name="Tiny-GGUF:Q8_0").click()
-    page.page.get_by_text("kept in this browser").wait_for()
+    page.page.locator("#about", has_text="kept in this browser").wait_for()
     assert hub.asked == []
     page.page.get_by_role("button", name="Forget these").click()
     page.page.get_by_role("button", name="Forget these").wait_for(state="detached")

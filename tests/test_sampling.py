@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 NUM_SAMPLES = 20_000
-FEW = {"bpe": {"dropout": 0.3}, "spm": {"dropout": 0.3}, "unigram": {"alpha": 0.3}}
+FEW: dict[str, Any] = {"bpe": {"dropout": 0.3}, "spm": {"dropout": 0.3}, "unigram": {"alpha": 0.3}}
 
 
 def shares(samples: Any) -> dict[tuple[int, ...], float]:
@@ -32,7 +32,7 @@ def assert_close(ours: dict[tuple[int, ...], float], theirs: dict[tuple[int, ...
         assert abs(one - two) <= 5 * (2 * mean * (1 - mean) / NUM_SAMPLES) ** 0.5, (ids, one, two)
 
 
-def sampled(tok: Tokenizer, text: str, **setting: float) -> dict[tuple[int, ...], float]:
+def sampled(tok: Tokenizer, text: str, **setting: Any) -> dict[tuple[int, ...], float]:
     return shares(tok.sample(text, seed=seed, add_special=False, **setting) for seed in range(NUM_SAMPLES))
 
 
@@ -128,6 +128,7 @@ def test_alignment(first: str, second: str, data: st.DataObject) -> None:
 
 def test_what_cannot_be_done() -> None:
     bpe, unigram, wordpiece = (TOKENIZERS[name] for name in ("bpe", "unigram", "wordpiece"))
+    half: Any = "0.5"
     calls: list[tuple[Any, str]] = [
         (lambda: bpe.sample("a"), "either alpha"),
         (lambda: bpe.sample("a", alpha=1, dropout=1), "either alpha"),
@@ -137,7 +138,7 @@ def test_what_cannot_be_done() -> None:
         (lambda: unigram.sample("a", alpha=float("nan")), "alpha must be a finite number"),
         (lambda: bpe.sample("a", dropout=1.5), "dropout must be a number from 0 to 1"),
         (lambda: bpe.sample("a", dropout=0.5, seed=-1), "seed must be"),
-        (lambda: bpe.sample("a", dropout="0.5"), "dropout must be a number, not str"),
+        (lambda: bpe.sample("a", dropout=half), "dropout must be a number, not str"),
         (lambda: bpe.n_best("a", 2), "n_best is for Unigram"),
         (lambda: unigram.n_best("a", 0), "n must be at least 1"),
         (lambda: unigram.n_best("lower " * 10_000, 10_000), "16777216 steps"),

@@ -21,7 +21,7 @@ from .chunks import Chunk, split_all, stripped
 from .contents import not_model
 from .keys import MODEL
 from .metadata import Scalar, Source, name_of, read_metadata, scalars
-from .numbers import as_int, at_least, num_threads, real
+from .numbers import at_least, num_threads, real, seed_of
 from .vocab import Vocab
 
 TYPE_CHECKING = False
@@ -204,9 +204,7 @@ class BaseTokenizer(Core):
             raise GgtokError("sample takes either alpha, for Unigram, or dropout, for byte-pair encoding and SPM")
         alpha = None if alpha is None else real(alpha, "alpha")
         dropout = None if dropout is None else real(dropout, "dropout")
-        if seed is not None and not 0 <= as_int(seed) < 1 << 64:
-            raise GgtokError(f"seed must be from 0 to 2**64 - 1, not {seed}")
-        return sample(self, text, (alpha, dropout, seed), add_special, parse_special, continues)
+        return sample(self, text, (alpha, dropout, seed_of(seed)), add_special, parse_special, continues)
 
     def n_best(
         self,

@@ -31,6 +31,13 @@ def real(value: float, name: str) -> float:
     return float(value)
 
 
+def seed_of(value: SupportsIndex | None) -> int | None:
+    """A seed of random numbers, if one is given. Raises `GgtokError` if it does not fit into 64 bits."""
+    if value is not None and not 0 <= as_int(value) < 1 << 64:
+        raise GgtokError(f"seed must be from 0 to 2**64 - 1, not {value}")
+    return None if value is None else as_int(value)
+
+
 def num_threads(threads: SupportsIndex | None) -> int:
     """The number of threads: by default, the number of cores that this process may use."""
     return min(_cores() if threads is None else at_least(1, threads, "threads"), MAX_THREADS)

@@ -157,7 +157,7 @@ mod tests {
         let mut ways = Vec::new();
         let lens = text.char_indices().map(|(at, _)| at).skip(1).chain([text.len()]);
         for len in lens {
-            let found = tok.vocabulary().id(text[..len].as_bytes()).filter(|&id| id > 1);
+            let found = tok.vocabulary().id(&text.as_bytes()[..len]).filter(|&id| id > 1);
             let unknown = (found.is_none() && len == first.len_utf8()).then_some((0, -1.55 - 10.0));
             let Some((id, score)) = found.map(|id| (id, f64::from(tok.vocabulary().score(id)))).or(unknown) else {
                 continue;
