@@ -121,13 +121,21 @@ pub fn sort_unstable_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> O
 /// such as Python's GIL, the two would deadlock.
 #[inline]
 pub(crate) fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
-    cell.get().unwrap_or_else(|| {
-        let made = || {
-            let _restored = Silence(HAS_QUESTION.replace(false));
-            make()
-        };
-        cell.get_or_init(made)
-    })
+    match cell.get() {
+        Some(value) => value,
+        None => fill(cell, make),
+    }
+}
+
+/// Not inlined: callers are on hot paths.
+#[cold]
+#[inline(never)]
+fn fill<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+    let made = || {
+        let _restored = Silence(HAS_QUESTION.replace(false));
+        make()
+    };
+    cell.get_or_init(made)
 }
 
 /// Restores the flag when dropped.
