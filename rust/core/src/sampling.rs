@@ -42,12 +42,12 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
         options: EncodeOptions,
         sampler: &mut Sampler,
     ) -> Result<Vec<TokenId>, EncodeError> {
-        if sampler.way == Sampling::Dropout(0.0) && !matches!(self.tokenizer().borrow().model(), AnyModel::Unigram(_)) {
+        let is_unigram = matches!(self.tokenizer().borrow().model(), AnyModel::Unigram(_));
+        if sampler.way == Sampling::Dropout && sampler.amount == 0.0 && !is_unigram {
             return self.encode_with(text, options);
         }
         self.work(|tokenizer, scratch| {
-            let is_path = matches!(sampler.way, Sampling::Path { .. });
-            let is_unigram = matches!(tokenizer.model(), AnyModel::Unigram(_));
+            let is_path = sampler.way == Sampling::Path;
             let place = scratch.model.sampler(tokenizer.model()).filter(|_| is_path == is_unigram);
             let Some(place) = place else { return Err(sampler.way.refused()) };
             *place = Some(sampler.clone());
@@ -112,8 +112,8 @@ const UNIGRAM: &str = "Unigram";
 impl Sampling {
     fn refused(self) -> EncodeError {
         match self {
-            Self::Path { .. } => EncodeError::NotSampled { way: "alpha", kinds: UNIGRAM },
-            Self::Dropout(_) => EncodeError::NotSampled { way: "dropout", kinds: "byte-pair and SPM" },
+            Self::Path => EncodeError::NotSampled { way: "alpha", kinds: UNIGRAM },
+            Self::Dropout => EncodeError::NotSampled { way: "dropout", kinds: "byte-pair and SPM" },
         }
     }
 }

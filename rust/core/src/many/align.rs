@@ -78,6 +78,7 @@ const BYTES: u32 = 0x11_0000;
 const UNKNOWN: u8 = 0xFF;
 
 /// The text of some ids, and where each token ends in it.
+#[derive(Default)]
 struct Side {
     text: Vec<u8>,
     ends: Vec<usize>,
@@ -94,8 +95,7 @@ struct Side {
 impl Side {
     fn new(tokenizer: &Tokenizer, ids: &[TokenId]) -> Result<Self, DecodeError> {
         let (pieces, options) = (tokenizer.pieces(), DecodeOptions::default());
-        let (vocabulary, (text, ends, is_unknown)) = (tokenizer.vocabulary(), Default::default());
-        let mut side = Self { text, ends, is_unknown, at: 0, num_passed: 0, from: 0 };
+        let (vocabulary, mut side) = (tokenizer.vocabulary(), Self::default());
         let Some(&first) = ids.first() else { return Ok(side) };
         let (skips_first, mut drops_space) = opening(vocabulary, pieces, options, first)?;
         let mut ticker = Ticker::default();

@@ -34,16 +34,18 @@ use crate::work::memory::{extend, push, push_to_heap};
 #[derive(Debug, Clone)]
 pub struct Sampler {
     pub(crate) way: Sampling,
+    /// `alpha`, or the probability with which a merge is left out.
+    pub(crate) amount: f64,
     pub(crate) random: Random,
 }
 
 /// What is random.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sampling {
     /// The path through the lattice: its probability is proportional to the exponential of `alpha` times its score.
-    Path { alpha: f64 },
-    /// Which merges are made: each is left out with this probability.
-    Dropout(f64),
+    Path,
+    /// Which merges are made.
+    Dropout,
 }
 
 /// A setting of a [`Sampler`] is out of range.
@@ -74,7 +76,7 @@ impl Sampler {
         if !(alpha >= 0.0 && alpha.is_finite()) {
             return Err(SamplerError { name: "alpha", value: alpha });
         }
-        Ok(Self { way: Sampling::Path { alpha }, random: Random(seed) })
+        Ok(Self { way: Sampling::Path, amount: alpha, random: Random(seed) })
     }
 
     /// Samples merges of a byte-pair or SPM vocabulary: each is left out with probability `rate`.
@@ -85,7 +87,7 @@ impl Sampler {
         if !(0.0..=1.0).contains(&rate) {
             return Err(SamplerError { name: "dropout", value: rate });
         }
-        Ok(Self { way: Sampling::Dropout(rate), random: Random(seed) })
+        Ok(Self { way: Sampling::Dropout, amount: rate, random: Random(seed) })
     }
 }
 
@@ -158,8 +160,7 @@ impl Dropping {
         mut merge: impl FnMut(&SymbolSpan, &SymbolSpan) -> Merge,
     ) -> &[SymbolSpan] {
         let Self { symbols: all, before, after, queue, waiting } = self;
-        let Sampler { way, random } = sampler;
-        let rate = if let Sampling::Dropout(rate) = *way { rate } else { 0.0 };
+        let Sampler { amount: rate, random, .. } = sampler;
         all.clear();
         symbols.for_each(|symbol| push(all, symbol));
         let len = all.len() as u32;
@@ -187,8 +188,8 @@ impl Dropping {
             let right = after[place] as usize;
             let is_stale = all[place].start == all[place].end || all.get(right).is_none_or(|right| right.end != end);
             match dropped {
-                Dropped::ForGood if is_stale || random.fraction() < rate => continue,
-                Dropped::ForNow if random.fraction() < rate => {
+                Dropped::ForGood if is_stale || random.fraction() < *rate => continue,
+                Dropped::ForNow if random.fraction() < *rate => {
                     push(waiting, pair);
                     continue;
                 }

@@ -108,9 +108,10 @@ impl CharacterTables {
         if S::SPANS {
             return splitter.split_words(bytes, ends, learned, |start, end| {
                 sink.begin_word();
-                match pass.merger.sampler.is_some() {
-                    true => pass.encode(&bytes[start..end], start, sink),
-                    false => self.split_piece(bytes, start..end, |from, to| pass.encode(&bytes[from..to], from, sink)),
+                if pass.merger.sampler.is_some() {
+                    pass.encode(&bytes[start..end], start, sink);
+                } else {
+                    self.split_piece(bytes, start..end, |from, to| pass.encode(&bytes[from..to], from, sink));
                 }
             });
         }

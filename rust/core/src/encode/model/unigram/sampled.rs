@@ -11,7 +11,7 @@
 use super::lattice::Candidates;
 use super::{Joined, Unigram, word_len};
 use crate::encode::model::Fragment;
-use crate::encode::model::sampler::{Random, Sampler, Sampling};
+use crate::encode::model::sampler::{Random, Sampler};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::sink::Sink;
 use crate::error::EncodeError;
@@ -110,9 +110,10 @@ impl Paths {
         let weights = || self.edges_to(at).map(|edge| self.weight(edge, alpha));
         let highest = weights().fold(f64::NEG_INFINITY, f64::max);
         let is_one = self.edges.get(self.positions[at].last as usize).is_some_and(|edge| edge.before == NONE);
-        self.positions[at].total = match is_one || highest.is_infinite() {
-            true => highest,
-            false => highest + weights().map(|weight| (weight - highest).exp()).sum::<f64>().ln(),
+        self.positions[at].total = if is_one || highest.is_infinite() {
+            highest
+        } else {
+            highest + weights().map(|weight| (weight - highest).exp()).sum::<f64>().ln()
         };
     }
 
@@ -143,12 +144,11 @@ impl Unigram {
     pub(super) fn sample<S: Sink>(
         &self,
         fragment: Fragment<'_>,
-        Sampler { way, random }: &mut Sampler,
+        Sampler { amount: alpha, random, .. }: &mut Sampler,
         normalized: &mut Rewritten<'static>,
         paths: &mut Paths,
         sink: &mut S,
     ) {
-        let alpha = if let Sampling::Path { alpha } = *way { alpha } else { 1.0 };
         normalized.reset(fragment.start, S::SPANS);
         self.normalizer.normalize(fragment.text, fragment.continues, normalized);
         let sink = &mut Traced { sink, text: normalized };
@@ -158,10 +158,10 @@ impl Unigram {
             let word = if self.splits_words { &rest[..word_len(rest)] } else { rest };
             paths.find(&self.candidates, word, |paths, at| {
                 if at > 0 {
-                    paths.sum(at, alpha);
+                    paths.sum(at, *alpha);
                 }
             });
-            paths.draw(word.len(), alpha, random);
+            paths.draw(word.len(), *alpha, random);
             for (number, edge) in paths.path.iter().enumerate().rev() {
                 let end = if number == 0 { word.len() } else { paths.path[number - 1].start as usize };
                 joined.push(edge.token, at + edge.start as usize..at + end);
