@@ -25,19 +25,35 @@ use crate::text::{Origin, Text};
 /// [`Error::Encode`]: as [`Encoder::parts`]. [`Error::Control`]: the vocabulary itself reads a control token in a
 /// string of the caller.
 pub fn encode<T: Borrow<Tokenizer>>(encoder: &mut Encoder<T>, text: &Text, add_special: bool) -> Result<Spans, Error> {
-    let mut spans = encode_stretch(encoder, text, add_special, false)?;
-    if add_special {
-        drop_doubled(encoder.tokenizer().borrow().vocabulary(), text, &mut spans);
-    }
-    Ok(spans)
+    encode_part(encoder, text, add_special, true, true)
 }
 
-/// The same for a stretch of a text. BOS or EOS may be there twice.
+/// The same for a stretch of a text, which may begin it (and have a BOS), end it (and have an EOS), or neither.
+///
+/// # Errors
+/// As [`encode`].
 pub fn encode_stretch<T: Borrow<Tokenizer>>(
     encoder: &mut Encoder<T>,
     text: &Text,
+    stretch: Range<usize>,
     add_special: bool,
-    continues: bool,
+    begins: bool,
+    ends: bool,
+) -> Result<Spans, Error> {
+    let start = stretch.start;
+    let spans = encode_part(encoder, &text.slice(stretch), add_special && (begins || ends), begins, ends);
+    spans.map_err(|error| match error {
+        Error::Control { token, id, at } => Error::Control { token, id, at: start + at },
+        other => other,
+    })
+}
+
+fn encode_part<T: Borrow<Tokenizer>>(
+    encoder: &mut Encoder<T>,
+    text: &Text,
+    add_special: bool,
+    begins: bool,
+    ends: bool,
 ) -> Result<Spans, Error> {
     let mut parts = Parts::default();
     for (range, is_caller) in text.stretches(Origin::is_caller) {
@@ -46,34 +62,38 @@ pub fn encode_stretch<T: Borrow<Tokenizer>>(
         parts.push(part, !is_caller);
     }
     let mut spans = Spans::with_room_for(text.len());
-    let options = EncodeOptions::new().add_special(add_special).continues(continues);
-    match encoder.parts_into(&parts, options, &mut spans) {
-        Err(EncodeError::Control { id, at }) => {
-            let token = String::from_utf8_lossy(encoder.tokenizer().borrow().vocabulary().text(id)).into_owned();
-            Err(Error::Control { token, id, at })
+    let options = EncodeOptions::new().add_special(add_special).continues(!begins);
+    let result = encoder.parts_into(&parts, options, &mut spans);
+    let vocabulary = encoder.tokenizer().borrow().vocabulary();
+    result.map_err(|error| match error {
+        EncodeError::Control { id, at } => {
+            Error::Control { token: String::from_utf8_lossy(vocabulary.text(id)).into_owned(), id, at }
         }
-        result => result.map(|()| spans).map_err(Error::Encode),
+        other => Error::Encode(other),
+    })?;
+    if add_special {
+        drop_added(vocabulary, text, &mut spans, begins, ends);
     }
+    Ok(spans)
 }
 
-/// Takes out a BOS and an EOS that are there because the vocabulary adds what the template wrote already.
-fn drop_doubled(vocabulary: &Vocabulary, text: &Text, spans: &mut Spans) {
-    if text.is_empty() {
-        return;
-    }
+/// Takes out a BOS and an EOS that are there because the vocabulary adds what the template wrote already, and what it
+/// adds at an end that is not the text's.
+fn drop_added(vocabulary: &Vocabulary, text: &Text, spans: &mut Spans, begins: bool, ends: bool) {
     let (special, settings) = (vocabulary.special(), vocabulary.settings());
-    let is_pair = |pair: Option<&[TokenId]>, id: Option<TokenId>| id.is_some_and(|id| pair == Some(&[id, id]));
-    if settings.add_eos
-        && !text.last_origin().is_caller()
-        && is_pair(spans.ids.last_chunk::<2>().map(<[_; 2]>::as_slice), special.eos)
-    {
-        spans.ids.pop();
-        spans.spans.pop();
-    }
-    if settings.add_bos
-        && !text.first_origin().is_caller()
-        && is_pair(spans.ids.first_chunk::<2>().map(<[_; 2]>::as_slice), special.bos)
-    {
+    let is_pair = |pair: Option<&[TokenId; 2]>, id: Option<TokenId>| id.is_some_and(|id| pair == Some(&[id, id]));
+    let is_template = |origin: Origin| !text.is_empty() && !origin.is_caller();
+    let num_added = if ends {
+        let is_doubled = settings.add_eos && is_pair(spans.ids.last_chunk(), special.eos);
+        usize::from(is_doubled && is_template(text.last_origin()))
+    } else {
+        let is_end = |id: TokenId| Some(id) == special.eos || Some(id) == special.sep;
+        let tokens = spans.ids.iter().zip(&spans.spans).rev();
+        tokens.take_while(|(id, span)| is_end(**id) && **span == (text.len()..text.len())).count()
+    };
+    spans.ids.truncate(spans.ids.len() - num_added);
+    spans.spans.truncate(spans.ids.len());
+    if begins && settings.add_bos && is_pair(spans.ids.first_chunk(), special.bos) && is_template(text.first_origin()) {
         spans.ids.remove(0);
         spans.spans.remove(0);
     }

@@ -229,9 +229,9 @@ impl Rendering {
         if place.0 > place.1 || place.1 > self.rendered.text.len() {
             return Err(invalid(format!("bytes {} to {} are not a part of the text", place.0, place.1)));
         }
-        let stretch = growing::Stretch { place: place.0..place.1, begins, ends, add_special };
-        let spans = tokenizer.work(py, place.1 - place.0, |encoder| {
-            stretch.encode(encoder, &self.rendered.text).map_err(template.named())
+        let (text, stretch) = (&self.rendered.text, place.0..place.1);
+        let spans = tokenizer.work(py, stretch.len(), |encoder| {
+            ggtok_chat::encode_stretch(encoder, text, stretch, add_special, begins, ends).map_err(template.named())
         })?;
         let at = place.0;
         Ok((spans.ids, spans.spans.into_iter().map(|span| (at + span.start, at + span.end)).collect()))

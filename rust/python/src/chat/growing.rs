@@ -1,55 +1,7 @@
-//! What a conversation that grows asks of a rendering: a stretch of it as ids, where messages are, and how much of two
-//! renderings is the same. See `python/ggtok/chat/keeping.py`.
+//! What a conversation that grows asks of a rendering: where messages are, and how much of two renderings is the same.
+//! See `python/ggtok/chat/keeping.py`.
 
-use std::ops::Range;
-
-use ggtok_chat::{Error, Json, Request, Text};
-use ggtok_core::{Encoder, Spans, Tokenizer};
-
-/// A part of a text that is encoded independently.
-pub(super) struct Stretch {
-    pub(super) place: Range<usize>,
-    /// Whether it is the first, which may begin with a BOS.
-    pub(super) begins: bool,
-    /// Whether it is the last, which may end with an EOS.
-    pub(super) ends: bool,
-    pub(super) add_special: bool,
-}
-
-impl Stretch {
-    /// Its ids and where in it each comes from. What the vocabulary adds is not added where the template wrote it.
-    pub(super) fn encode(&self, encoder: &mut Encoder<&Tokenizer>, text: &Text) -> Result<Spans, Error> {
-        let tokenizer = *encoder.tokenizer();
-        let text = text.slice(self.place.clone());
-        let is_added = self.add_special && (self.begins || self.ends);
-        let spans = ggtok_chat::encode_stretch(encoder, &text, is_added, !self.begins);
-        let mut spans = spans.map_err(|error| match error {
-            Error::Control { token, id, at } => Error::Control { token, id, at: self.place.start + at },
-            other => other,
-        })?;
-        let (special, settings) = (tokenizer.vocabulary().special(), tokenizer.vocabulary().settings());
-
-        let is_doubled = |pair: Option<&[_; 2]>, id: Option<_>| id.is_some_and(|id| pair == Some(&[id, id]));
-        let has_eos = is_added && settings.add_eos && !text.is_empty() && !text.last_origin().is_caller();
-        if self.ends && has_eos && is_doubled(spans.ids.last_chunk(), special.eos) {
-            spans.ids.pop();
-            spans.spans.pop();
-        }
-        if !self.ends && is_added {
-            let is_end = |id: &_| Some(*id) == special.eos || Some(*id) == special.sep;
-            let pairs = spans.ids.iter().zip(&spans.spans).rev();
-            let count = pairs.take_while(|(id, span)| is_end(id) && **span == (text.len()..text.len())).count();
-            spans.ids.truncate(spans.ids.len() - count);
-            spans.spans.truncate(spans.ids.len());
-        }
-        let has_bos = is_added && settings.add_bos && !text.is_empty() && !text.first_origin().is_caller();
-        if self.begins && has_bos && is_doubled(spans.ids.first_chunk(), special.bos) {
-            spans.ids.remove(0);
-            spans.spans.remove(0);
-        }
-        Ok(spans)
-    }
-}
+use ggtok_chat::{Json, Request, Text};
 
 /// The first and the last byte of a message, and of its content, if any of it is written.
 pub(super) type MessagePlace = (usize, usize, Option<(usize, usize)>);
