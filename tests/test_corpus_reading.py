@@ -235,10 +235,10 @@ def test_a_field_that_is_kept_too(jsonl: Path) -> None:
 
 
 def test_messages(jsonl: Path) -> None:
-    jsonl.write_bytes(b'{"m": [{"role": "user", "content": "\\u00e4"}]}\n{"m": "a"}\n{"m": null}\n')
+    jsonl.write_bytes(b'{"m": [{"role": "user", "content": "\\u00e4"}]}\n{"m": 1}\n{"m": null}\n{"m": "[1]"}\n')
     blocks = blocks_of(jsonl, Reading(field="m", is_chat=True, nulls="empty"))
-    assert rows_of(blocks, "m") == {1: '[{"role": "user", "content": "\\u00e4"}]', 3: "[]"}
-    assert [bad.reason for bad in bad_of(blocks)] == ["field 'm' is a string, not a list of messages"]
+    assert rows_of(blocks, "m") == {1: '[{"role": "user", "content": "\\u00e4"}]', 3: "[]", 4: "[1]"}
+    assert [bad.reason for bad in bad_of(blocks)] == ["field 'm' is a number, not a list of messages or its JSON text"]
 
 
 def test_a_byte_order_mark(tmp_path: Path) -> None:

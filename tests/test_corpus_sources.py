@@ -50,6 +50,7 @@ def test_an_input_is_described(folder: Path) -> None:
         *(("a.jsonl", "jsonl", None), ("A.JSONL", "jsonl", None), ("a.jsonlines.zst", "jsonl", "zstd")),
         *(("a.parquet", "parquet", None), ("a.feather", "arrow", None), ("a.arrow", "arrow", None)),
         *(("a.txt", "text", None), ("a.py", "text", None), ("a.md.bz2", "text", "bz2"), ("a.txt.lz4", "text", "lz4")),
+        *(("a.json", "json", None), ("a.csv.gz", "csv", "gzip"), ("a.tsv", "tsv", None)),
     ],
 )
 def test_endings(tmp_path: Path, name: str, format: str, compression: str | None) -> None:
@@ -102,10 +103,9 @@ def test_a_file_that_comes_twice(folder: Path, also: str) -> None:
         (
             ["notes.xyz"],
             {},
-            "the ending '.xyz' is not known: choose input_format text, lines, jsonl, parquet or arrow",
+            "the ending '.xyz' is not known: choose input_format text, lines, jsonl, json, csv, tsv, parquet or arrow",
         ),
         (["README"], {}, "a name without an ending"),
-        (["data.json"], {}, "JSON Lines is read, an object per line"),
         (["data.tar.gz"], {"format": "jsonl"}, ".tar files cannot be read: unpack it first"),
         (["data.parquet.gz"], {}, "a parquet file cannot be read inside gzip"),
         (["empty"], {}, "empty: this folder has no files to read: looked for .txt, .text, .md"),

@@ -1162,8 +1162,9 @@ def json_lines(
     Args:
         lines: Whole lines; the last one may lack its line end. Blank ones are skipped.
         first_row: The number of the first line.
-        field: The first column: a string of each object, never null.
-        is_raw: Whether that field is a list instead, whose JSON text is the value.
+        field: The first column: a string of each object, never null. Of any field that an object lacks, dots lead into
+            objects: `doc.text`.
+        is_raw: Whether that field may be a list too, whose JSON text is the value.
         columns: Further fields. Strings become their text and other values their JSON text; null if missing.
         nulls: What to do with an object whose `field` is null: "error", "skip" or "empty".
 

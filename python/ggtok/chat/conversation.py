@@ -55,7 +55,10 @@ class EncodeSettings(NamedTuple):
 
 
 class Conversation:
-    """What `Tokenizer.apply_chat_template` is given. `closes` is as in `ChatTemplate.render`."""
+    """What `Tokenizer.apply_chat_template` is given. `closes` and `now` are as in `ChatTemplate.render`.
+
+    Another `body` can take the place of the first, if it has tools where that has any.
+    """
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class Conversation:
         options: Options,
         variables: Mapping[str, Any],
         closes: bool | None = None,
+        now: tuple[int, int, str] | None = None,
     ) -> None:
         self.tokenizer, self.options, self._closes = tokenizer, options, closes
         without_surrogates("media_marker", options.media_marker)
@@ -77,7 +81,7 @@ class Conversation:
         self._served = findings_of(tokenizer) if options.template_text is None else ()
         unread.report(self._served, options.warnings)
         clock = time.localtime()
-        self._now = int(time.time()), clock.tm_gmtoff, clock.tm_zone
+        self._now = now or (int(time.time()), clock.tm_gmtoff, clock.tm_zone)
 
     def render(self, body: Mapping[str, Any] | None = None) -> Rendering:
         """What the template writes for this conversation, or for another body."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from operator import index as as_int
 from pathlib import Path
 from typing import Any, get_args
 
+from ..chat.templates import chosen
 from ..errors import CorpusError
 from ..tokenizer.arguments import file_name, items_of, one_of
 from ..tokenizer.base import BUILTIN, BaseTokenizer
@@ -17,21 +20,25 @@ from ..tokenizer.numbers import at_least, num_threads
 from ..tokenizer.seam import users_class
 from .chats import Found, add_found, warn_of_found
 from .info import Info
+from .manifest import Manifest
 from .packages import check_packages
 from .reading import read
 from .run import Progress, run
 from .settings import (
     MOST_PACK,
     Compression,
+    Encoding,
     Format,
     InputFormat,
     Masks,
+    Names,
     Nulls,
     Reading,
     Settings,
     TooLong,
     Writing,
     encoding_of,
+    names_of,
 )
 from .shard import Job
 from .sources import Input, inputs
@@ -52,12 +59,14 @@ def build(
     *,
     tokenizer: TokenizerOrPath,
     format: Format,
-    field: str = "text",
-    messages: str | None = None,
+    field: Names = "text",
+    messages: Names | None = None,
     tools: str | None = None,
     template_text: str | None = None,
     variables: Mapping[str, Any] | None = None,
     mask: Masks = "turn",
+    shape: str | None = None,
+    date: str | None = None,
     input_format: InputFormat | None = None,
     keep: Iterable[str] = (),
     id_field: str | None = None,
@@ -90,15 +99,21 @@ def build(
         output: The folder, new, empty, or of the same corpus.
         tokenizer: A tokenizer, a model as `Tokenizer.from_model` takes it, or the name of an embedded vocabulary.
         format: "parquet", "arrow", "megatron", "datatrove" or "flat".
-        field: The column or JSON field that holds the text.
+        field: The column or JSON field that holds the text, or several, whose texts are joined by blank lines. A path
+            such as `doc.text` leads through objects and structs.
         messages: Instead of `field`, the column or JSON field with a conversation, a list of messages. It is rendered
             by the file's chat template as `encode_chat` does, and `assistant_mask` marks what the assistant wrote.
+            With `shape`, its fields if they are called otherwise, in that order.
         tools: With `messages`: the column or field with the tools of each conversation.
         template_text: With `messages`: a chat template in place of the tokenizer's.
         variables: With `messages`: variables of the template, such as `{"enable_thinking": False}`.
         mask: With `messages`: what the mask covers: "turn" or "content", as in `encode_chat`.
-        input_format: "text" (a document per file), "lines" (a document per line), "jsonl", "parquet" or "arrow".
-            Default: what the ending of each file says.
+        shape: How rows hold conversations: "messages" (a list, with the names of OpenAI or ShareGPT), "sharegpt" (the
+            same under `conversations`), "completion" (`prompt` and `completion`, each a text or messages) or "alpaca"
+            (`instruction`, `input` and `output`).
+        date: With `messages`: the day that a template is told, such as "2026-11-30". Default: the day of the first run.
+        input_format: "text" (a document per file), "lines" (a document per line), "jsonl", "json" (an array of
+            objects), "csv", "tsv", "parquet" or "arrow". Default: what the ending of each file says.
         keep: Columns or fields to carry over ("parquet" and "arrow"). JSON values that are not strings become their
             JSON text.
         id_field: The column or field with the name of each document, for the index of "flat".
@@ -172,20 +187,23 @@ def build(
         if pack > MOST_PACK:
             raise CorpusError(f"pack must be at most {MOST_PACK}, not {pack}")
         pad_id = _padding(tokenizer, pad_id)
-    text = field if messages is None else messages
-    read_too = (*kept, *(name for name in (id_field, tools) if name))
-    columns = tuple(name for name in dict.fromkeys(read_too) if name != text)
-    is_chat = messages is not None
-    chat, special = (tools, template_text, variables, mask), (add_special, parse_special, append_eos)
-    encoding = encoding_of(field, messages, chat, special, max_length, too_long)
     folder = Path(os.fsdecode(file_name(output)))
+    first, *joined = names_of("field", field)
+    chat = tools, template_text, variables, mask, shape, date
+    special = add_special, parse_special, append_eos
+    encoding = encoding_of(first, messages, chat, special, max_length, too_long)
+    if encoding.is_chat:
+        encoding = replace(encoding, date=date or _date(tokenizer, encoding, folder))
+    text = encoding.field
+    read_too = (*kept, *(name for name in (id_field, tools) if name), *encoding.others)
+    columns = tuple(name for name in dict.fromkeys(read_too) if name != text)
     if folder.exists() and not folder.is_dir():
         raise CorpusError("the output must be a folder, and this is a file", source=str(folder))
     found = inputs(sources, format=input_format, without=folder)
     name = str(tokenizer.metadata.get("general.name", ""))
-    kind = format, tokenizer.vocab_size, attention_mask, is_chat
+    kind = format, tokenizer.vocab_size, attention_mask, encoding.is_chat
     settings = Settings(
-        Reading(text, is_chat, columns, nulls),
+        Reading(text, encoding.is_chat, columns, nulls, () if encoding.is_chat else tuple(joined)),
         encoding,
         Writing(*kind, kept, id_field, pack, pad_id, compression, name),
         input_format,
@@ -193,7 +211,7 @@ def build(
         None if shuffle is None else as_int(shuffle),
         skip_bad,
     )
-    _warn_of_absent(found, settings.reading)
+    _warn_of_absent(found, settings.reading, encoding.others)
     job = Job(folder, found, settings, tokenizer, 1)
     manifest = run(job, num_threads(threads), progress or (lambda _: None))
     said: Found = {}
@@ -210,8 +228,11 @@ def _shard_size(found: list[Input]) -> int:
     return MANY if None in sizes else max(FEW, min(sum(size or 0 for size in sizes) // SHARDS, MANY))
 
 
-def _warn_of_absent(found: list[Input], reading: Reading) -> None:
-    """Warns of fields to keep that no document at the start of the first JSON Lines file has: they may be misspelt."""
+def _warn_of_absent(found: list[Input], reading: Reading, others: tuple[str, ...]) -> None:
+    """Warns of fields to keep that no document at the start of the first JSON Lines file has: they may be misspelt.
+
+    The `others` of a conversation make bad rows.
+    """
     input = next((input for input in found if input.format == "jsonl" and input.path is not None), None)
     if input is None or not (reading.columns or reading.is_chat):
         return
@@ -222,7 +243,7 @@ def _warn_of_absent(found: list[Input], reading: Reading) -> None:
         message = f"documents of {input.name} have a field 'tools', and it is left out"
         warn_of(Finding("tools-absent", "warning", message, "tools='tools' gives it to the template"))
     for name in reading.columns:
-        if 0 < block.table.num_rows == block.table.column(name).null_count:
+        if name not in others and 0 < block.table.num_rows == block.table.column(name).null_count:
             message = f"none of the first {block.table.num_rows:,} documents of {input.name} has a field {name!r}"
             warn_of(Finding("field-absent", "warning", message, "check its spelling"))
 
@@ -234,6 +255,14 @@ def opened(tokenizer: TokenizerOrPath) -> BaseTokenizer:
     cls = users_class()
     opened: BaseTokenizer = cls.builtin(tokenizer) if tokenizer in BUILTIN else cls.from_model(tokenizer)
     return opened
+
+
+def _date(tokenizer: BaseTokenizer, encoding: Encoding, folder: Path) -> str | None:
+    """The day that a template is told: that of the run that began the folder, or today. `None` if it asks for none."""
+    if (before := Manifest.read(folder)) is not None:
+        return before.settings.encoding.date
+    template = "".join(chosen(tokenizer.metadata, None, encoding.template_text, tools).text for tools in (False, True))
+    return time.strftime("%Y-%m-%d") if re.search("strftime_now|datetime|date_string", template) else None
 
 
 def _padding(tokenizer: BaseTokenizer, pad_id: int | None) -> int:

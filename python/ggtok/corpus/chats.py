@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from ..errors import GgtokError
@@ -18,7 +19,8 @@ from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.findings import Finding, warn_of
 from .blocks import BadRow
 from .packages import np, npt, pa
-from .settings import Encoding
+from .settings import Encoding, day
+from .shapes import listed, messages_of
 
 Found = dict[str, tuple[int, str, str]]
 """By its code, what the model does not see: in how many conversations, and the message and the advice of the first."""
@@ -51,34 +53,43 @@ def encode_chats(table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, 
 
     Raises `ChatTemplateError` if the chat template is missing or has a syntax error.
     """
-    from ..chat.conversation import Conversation, EncodeSettings, Options
+    from ..chat.conversation import Conversation, EncodeSettings, Options, body_of
     from ..chat.templates import chosen, compiled
 
     compiled(chosen(tokenizer.metadata, None, encoding.template_text, False))
     settings, variables = EncodeSettings(encoding.add_special), dict(encoding.variables)
-    tools = _rows(*table.column(encoding.tools).chunks) if encoding.tools is not None else None
+    findings: list[Finding] = []
+    options = Options(template_text=encoding.template_text, warnings=findings)
+    now = None if encoding.date is None else (day(encoding.date), 0, "UTC")
+    tools = _rows(*table.column(encoding.tools).chunks) if encoding.tools is not None else repeat(None)
+    others = [_rows(*table.column(name).chunks) for name in encoding.others]
+    names = (encoding.field, *encoding.others)
+    conversations: dict[bool, Conversation] = {}  # a file may have another template for tools
     chats, start = Chats(), 0
     for chunk in table.column(encoding.field).chunks:
         ids: list[npt.NDArray[np.int32] | None] = []
         masks: list[npt.NDArray[np.int8] | None] = []
-        for index, row in enumerate(_rows(chunk), start):
-            given = None if tools is None else next(tools)
-            if row is None:
+        for index, (first, given, *more) in enumerate(zip(_rows(chunk), tools, *others, strict=False), start):
+            if first is None:
                 ids.append(None)
                 masks.append(None)
                 continue
-            findings: list[Finding] = []
             try:
-                body = {"messages": _messages(row), "add_generation_prompt": False}
+                messages = messages_of(encoding.shape, names, [first, *more])
+                body = {"messages": messages, "add_generation_prompt": False}
                 if given not in (None, "null"):
-                    body["tools"] = _listed(given, "the list of tools", "tools must be a list")
-                options = Options(template_text=encoding.template_text, warnings=findings)
-                conversation = Conversation(tokenizer, body, options, variables, closes=True)
-                encoded = conversation.encoding(settings, encoding.mask)
+                    body["tools"] = listed(given, "the list of tools", "tools must be a list")
+                body = body_of(body, options, variables)
+                has_tools = bool(body.get("tools"))
+                if has_tools not in conversations:
+                    conversations[has_tools] = Conversation(tokenizer, body, options, {}, closes=True, now=now)
+                conversations[has_tools].body = body
+                encoded = conversations[has_tools].encoding(settings, encoding.mask)
+                findings.clear()  # `encoded` has them too
             except (GgtokError, TypeError, ValueError, RecursionError) as error:
-                chats.bad.append((index, str(error), _json(row)))
+                chats.bad.append((index, str(error), _json([first, *more] if others else first)))
                 continue
-            for finding in {finding.code: finding for finding in reversed(findings)}.values():
+            for finding in {finding.code: finding for finding in reversed(encoded.warnings)}.values():
                 add_found(chats.found, finding.code, (1, finding.message, finding.advice))
             needs_eos = eos_id is not None and encoded.ids[-1:] != [eos_id]
             ids.append(np.array([*encoded.ids, *[eos_id] * needs_eos], np.int32))
@@ -118,30 +129,6 @@ def _plain(value: Any, type: pa.DataType) -> Any:
     if pa.types.is_map(type):
         return {key: _plain(item, type.item_type) for key, item in value}
     return [_plain(item, type.value_type) for item in value]
-
-
-def _messages(row: Any) -> Any:
-    """The messages of a row. Raises `ValueError` if there are none."""
-    messages = _listed(row, "the conversation", "a conversation must be a list of messages")
-    if not messages:
-        raise ValueError("there are no messages")
-    return messages
-
-
-def _listed(row: Any, name: str, expected: str) -> Any:
-    """A list, from JSON text if need be. Raises `ValueError` if that holds something else."""
-    if not isinstance(row, (str, bytes)):
-        return row
-    try:
-        value = json.loads(row)
-    except RecursionError:
-        raise ValueError(f"the JSON of {name} is nested too deeply") from None
-    except ValueError as error:
-        raise ValueError(f"{name} is not JSON: {error}") from None
-    if not isinstance(value, list):
-        kind = {dict: "an object", str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a number")
-        raise ValueError(f"{expected}, not {kind}")
-    return value
 
 
 def _json(row: Any) -> bytes:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from calendar import timegm
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import index as as_int
+from time import strptime
 from typing import Any, Literal, SupportsIndex
 
-from ..errors import CorpusError
-from ..tokenizer.arguments import mapping, one_of, without_surrogates
+from ..errors import ArgumentTypeError, CorpusError
+from ..tokenizer.arguments import items_of, mapping, one_of, without_surrogates
+from .shapes import SHAPES
 
-InputFormat = Literal["text", "lines", "jsonl", "parquet", "arrow"]
-"""A document per file, per line, per JSON object of a line, or per row of a column."""
+InputFormat = Literal["text", "lines", "jsonl", "json", "csv", "tsv", "parquet", "arrow"]
+"""A document per file, per line, per JSON object of a line or of an array, per record, or per row of a column."""
 
 Format = Literal["parquet", "arrow", "megatron", "datatrove", "flat"]
 """The formats of shards. Each is a file of this name in `writing`."""
@@ -23,6 +26,9 @@ Nulls = Literal["error", "skip", "empty"]
 TooLong = Literal["cut", "drop"]
 
 Masks = Literal["turn", "content"]
+
+Names = str | Iterable[str]
+"""A column or field, or several."""
 
 MOST_PACK = 1 << 24
 """The most tokens of a packed sequence: more than the context of any model."""
@@ -39,6 +45,8 @@ class Reading:
     """Other columns or fields to carry along, in this order."""
     nulls: Nulls = "error"
     """Whether a null is a bad row, no document, or an empty document."""
+    joined: tuple[str, ...] = ()
+    """Further texts of a row, which follow the first one in its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,35 +70,68 @@ class Encoding:
     """Variables of the template, by name."""
     mask: Masks = "turn"
     """What the assistant mask covers."""
+    shape: str = "messages"
+    """Of rows with conversations: a row of `SHAPES`."""
+    others: tuple[str, ...] = ()
+    """The columns of a conversation after the first."""
+    date: str | None = None
+    """The day that a template is told, such as 2026-11-30. `None` is today."""
 
 
 def encoding_of(
     field: str,
-    messages: str | None,
-    chat: tuple[str | None, str | None, Mapping[str, Any] | None, Masks],
+    messages: Names | None,
+    chat: tuple[str | None, str | None, Mapping[str, Any] | None, Masks, str | None, str | None],
     special: tuple[bool, bool, bool],
     max_length: SupportsIndex | None,
     too_long: TooLong,
 ) -> Encoding:
-    """The settings that arguments are: `chat` has those from `tools` to `mask`, and `special` the flags.
+    """The settings that arguments are: `chat` has those from `tools` to `date`, and `special` the flags.
 
     Raises `CorpusError` if one is out of range, or is for conversations and there are none.
     """
-    tools, template_text, variables, mask = chat
+    tools, template_text, variables, mask, shape, date = chat
     without_surrogates("template_text", template_text)
     named = tuple(mapping("variables", variables or {}).items())
     given = {"tools": tools is not None, "template_text": template_text is not None, "variables": named != ()}
-    for name, is_given in (given | {"mask": mask != "turn"}).items():
-        if is_given and messages is None:
-            raise CorpusError(f"{name} is for conversations: give messages too")
+    given |= {"mask": mask != "turn", "date": date is not None}
+    is_chat = messages is not None or shape is not None
+    if wrong := next((name for name, is_given in given.items() if is_given and not is_chat), None):
+        raise CorpusError(f"{wrong} is for conversations: give messages too")
+    one_of("shape", shape, (None, *SHAPES), CorpusError)
+    names = usual = SHAPES[shape or "messages"].fields
+    if messages is not None:
+        names = names_of("messages", messages)
+    if len(names) != len(usual):
+        raise CorpusError(f"messages must name {len(usual)} fields, such as {', '.join(usual)}: {len(names)} given")
+    if not is_chat:
+        names = (field,)
+    if date is not None:
+        day(date)
     one_of("mask", mask, Masks, CorpusError)
     one_of("too_long", too_long, TooLong, CorpusError)
     most = None if max_length is None else as_int(max_length)
     if most is not None and most < 1:
         raise CorpusError(f"max_length must be at least 1, not {most}")
-    return Encoding(
-        messages or field, messages is not None, *special, most, too_long, tools, template_text, named, mask
-    )
+    first, *others = names
+    shaped: Any = tools, template_text, named, mask, shape or "messages", tuple(others), date
+    return Encoding(first, is_chat, *special, most, too_long, *shaped)
+
+
+def names_of(argument: str, names: Names) -> tuple[str, ...]:
+    """One name, or several."""
+    found = (names,) if isinstance(names, str) else tuple(items_of(argument, names, "names"))
+    if not found or not all(isinstance(name, str) for name in found):
+        raise ArgumentTypeError(f"{argument} must be a name or several")
+    return found
+
+
+def day(date: str) -> int:
+    """The seconds from 1970 to the start of a day. Raises `CorpusError` if it is no date."""
+    try:
+        return timegm(strptime(date, "%Y-%m-%d"))
+    except (TypeError, ValueError):
+        raise CorpusError(f"date must be a day such as 2026-11-30, not {date!r}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,9 @@ KINDS: dict[InputFormat, Kind] = {
     "text": Kind("text", tuple(TEXTS.split())),
     "lines": Kind("lines", has_lines=True),
     "jsonl": Kind("lines", (".jsonl", ".ndjson", ".jsonlines"), has_lines=True),
+    "json": Kind("array", (".json",)),
+    "csv": Kind("separated", (".csv",)),
+    "tsv": Kind("separated", (".tsv",)),
     "parquet": Kind("parquet", (".parquet", ".pq"), is_table=True),
     "arrow": Kind("arrow", (".arrow", ".feather", ".ipc"), is_table=True),
 }
@@ -177,7 +180,7 @@ def _is_of(name: str, format: InputFormat | None) -> bool:
     ending = _endings(name)[0]
     known = _FORMAT_OF.get(ending)
     if format is None or ending in ARCHIVES:
-        return known is not None
+        return known not in (None, "json")  # which is often about the others
     return known is None or known == format or (known == "text" and format == "lines")
 
 
@@ -199,10 +202,6 @@ def _of_file(path: str, format: InputFormat | None) -> Input:
     if ending in ARCHIVES:
         raise CorpusError(f"{ending} files cannot be read: unpack it first", source=name)
     chosen = format or _FORMAT_OF.get(ending)
-    if chosen is None and ending == ".json":
-        raise CorpusError(
-            "JSON Lines is read, an object per line: if this file has that, choose input_format 'jsonl'", source=name
-        )
     if chosen is None:
         *others, last = KINDS
         of = f"the ending {ending!r} is not known" if ending else "a name without an ending does not tell the format"

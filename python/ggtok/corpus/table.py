@@ -24,7 +24,7 @@ from .chats import Found, encode_chats, is_conversation, warn_of_found
 from .lists import ended, short
 from .names import check_column
 from .packages import np, npt, pa, pc
-from .settings import Encoding, Masks, TooLong, encoding_of
+from .settings import Encoding, Masks, Names, TooLong, encoding_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,13 @@ def encode_table(
     tokenizer: BaseTokenizer,
     field: str = "text",
     *,
-    messages: str | None = None,
+    messages: Names | None = None,
     tools: str | None = None,
     template_text: str | None = None,
     variables: Mapping[str, Any] | None = None,
     mask: Masks = "turn",
+    shape: str | None = None,
+    date: str | None = None,
     threads: int | None = None,
     add_special: bool = True,
     parse_special: bool = False,
@@ -70,12 +72,16 @@ def encode_table(
         field: The column of the texts: string, large_string, string_view, binary, large_binary or binary_view,
             dictionary-encoded or not. A null has no tokens, and its ids are null.
         messages: Instead of `field`, the column with a conversation: a list of messages (structs), or its JSON text.
+            ShareGPT's `from` and `value` are read too. With `shape`, the names of its columns.
             The chat template renders it as `Tokenizer.encode_chat` does, on one thread, and a column
             `assistant_mask` (`list<int8>`) has a 1 for each token that the assistant wrote.
         tools: With `messages`: the column with the tools of each conversation, in the same forms.
         template_text: With `messages`: a chat template in place of the tokenizer's.
         variables: With `messages`: variables of the template.
         mask: With `messages`: what the mask covers, as in `Tokenizer.encode_chat`.
+        shape: How rows hold conversations: "messages" (the default), "sharegpt" (a list under `conversations`),
+            "completion" (`prompt` and `completion`, texts or messages), or "alpaca" (`instruction`, `input`, `output`).
+        date: With `messages`: the day that a template is told, such as "2026-11-30". Default: today.
         threads: The number of threads. Default: `OMP_NUM_THREADS` if it is set, as engines do for a worker's share of
             the cores; otherwise all cores that this process may use, as `Tokenizer.encode_batch`.
         add_special: As in `Tokenizer.encode`.
@@ -104,7 +110,8 @@ def encode_table(
     >>> ggtok.corpus.encode_table(table, ggtok.Tokenizer.builtin("bpe"), max_length=4).to_pydict()["input_ids"]
     [[6053, 7301], [9713, 5981, 6266, 78]]
     """
-    chat, special = (tools, template_text, variables, mask), (add_special, parse_special, append_eos)
+    chat = tools, template_text, variables, mask, shape, date
+    special = add_special, parse_special, append_eos
     encoding = encoding_of(field, messages, chat, special, max_length, too_long)
     return encode_rows(table_of(table), tokenizer, encoding, granted_threads(threads, None), ids)
 
@@ -126,8 +133,8 @@ def encode_block(
 
     found: Found = {}
     if encoding.is_chat:
-        if encoding.tools is not None:
-            check_column(encoding.tools, table.column_names)
+        for name in (*encoding.others, *([encoding.tools] if encoding.tools is not None else [])):
+            check_column(name, table.column_names)
         chats = encode_chats(table, tokenizer, encoding, eos_id)
         found = chats.found
         if chats.bad:

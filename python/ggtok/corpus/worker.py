@@ -18,7 +18,7 @@ from ..tokenizer.seam import users_class
 from . import lists
 from .blocks import IDS
 from .packages import pa
-from .settings import Masks, TooLong, encoding_of
+from .settings import Masks, Names, TooLong, encoding_of
 from .table import encode_rows, granted_threads, table_of
 
 _OPENED: dict[str, tuple[int, int, BaseTokenizer]] = {}
@@ -90,11 +90,13 @@ class TableEncoder:
         model: str | os.PathLike[str],
         field: str = "text",
         *,
-        messages: str | None = None,
+        messages: Names | None = None,
         tools: str | None = None,
         template_text: str | None = None,
         variables: Mapping[str, Any] | None = None,
         mask: Masks = "turn",
+        shape: str | None = None,
+        date: str | None = None,
         threads: int | None = None,
         add_special: bool = True,
         parse_special: bool = False,
@@ -108,7 +110,8 @@ class TableEncoder:
         self._model = os.fsdecode(model)
         if isinstance(model, os.PathLike) and self._model in BUILTIN:
             self._model = os.path.join(os.curdir, self._model)
-        chat, special = (tools, template_text, variables, mask), (add_special, parse_special, append_eos)
+        chat = tools, template_text, variables, mask, shape, date
+        special = add_special, parse_special, append_eos
         self._encoding = encoding_of(field, messages, chat, special, max_length, too_long)
         self._threads, self._ids = threads, ids
 

@@ -34,7 +34,7 @@ enum Nulls {
 struct Wanted<'a> {
     /// The text, then the other columns.
     fields: Vec<&'a str>,
-    /// Whether the text is a list, whose JSON is kept.
+    /// Whether the text may be a list, whose JSON is kept.
     is_raw: bool,
     nulls: Nulls,
 }
@@ -87,9 +87,11 @@ impl Wanted<'_> {
             return Err((format!("it is {}, not an object", kind(line.trim_start())), Vec::new()));
         }
         values.fill(None);
-        let mut deserializer = serde_json::Deserializer::from_str(line);
-        let object = ObjectVisitor { fields: &self.fields, values };
-        deserializer.deserialize_map(object).and_then(|()| deserializer.end()).map_err(not_json)
+        find(line, &self.fields, values).map_err(not_json)?;
+        for (field, value) in self.fields.iter().zip(values).filter(|(_, value)| value.is_none()) {
+            *value = field.contains('.').then(|| at_path(line, field)).flatten();
+        }
+        Ok(())
     }
 
     /// Appends the values to the columns; whether they make a row.
@@ -113,9 +115,9 @@ impl Wanted<'_> {
             (b'n', Nulls::Empty) => columns[0].push(if self.is_raw { b"[]" } else { b"" }),
             (b'n', Nulls::Error) => return problem(format!("field '{field}' is null")),
             (b'[', _) if self.is_raw => columns[0].push_all(json.as_bytes()),
-            (b'"', _) if !self.is_raw => unescape(text, &mut columns[0])?,
+            (b'"', _) => unescape(text, &mut columns[0])?,
             _ => {
-                let expected = if self.is_raw { "a list of messages" } else { "a string" };
+                let expected = if self.is_raw { "a list of messages or its JSON text" } else { "a string" };
                 return problem(format!("field '{field}' is {}, not {expected}", kind(json)));
             }
         }
@@ -131,6 +133,23 @@ impl Wanted<'_> {
         }
         Ok(true)
     }
+}
+
+/// Finds the values of some fields in an object.
+fn find<'a>(object: &'a str, fields: &[&str], values: &mut [Option<&'a RawValue>]) -> serde_json::Result<()> {
+    let mut deserializer = serde_json::Deserializer::from_str(object);
+    deserializer.deserialize_map(ObjectVisitor { fields, values })?;
+    deserializer.end()
+}
+
+/// The value of a field, or of a path such as `doc.text` through objects.
+fn at_path<'a>(object: &'a str, path: &str) -> Option<&'a RawValue> {
+    let mut value = [None];
+    find(object, &[path], &mut value).ok()?;
+    value[0].or_else(|| {
+        let (first, rest) = path.split_once('.')?;
+        at_path(at_path(object, first)?.get(), rest)
+    })
 }
 
 /// Reads an object, and keeps the values of some fields.

@@ -16,6 +16,7 @@ from ...corpus.build import build
 from ...corpus.info import LENGTH_HEAD, SOURCE_HEAD, Info, info, length_rows, source_rows, summary
 from ...corpus.run import State
 from ...corpus.settings import Compression, Format, InputFormat, Masks, Nulls, TooLong
+from ...corpus.shapes import SHAPES
 from ...corpus.verify import SAMPLE, verify
 from ..file_arguments import OUTPUT
 from ..inputs import takes_template
@@ -55,8 +56,10 @@ def command() -> None:
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write.")
 @click.option("--format", required=True, type=click.Choice(get_args(Format)), help="The format of the shards.")
-@click.option("--field", default="text", show_default=True, metavar="NAME", help="The column or field with the text.")
-@click.option("--messages", metavar="NAME", help="The column or field with a conversation, instead of a text.")
+@click.option("--field", multiple=True, metavar="NAME", help="The field with the text; repeatable.  [default: text]")
+@click.option("--messages", multiple=True, metavar="NAME", help="The field with a conversation, instead of a text.")
+@click.option("--shape", type=click.Choice([*SHAPES]), help="How rows hold conversations. Default: messages.")
+@click.option("--date", metavar="YYYY-MM-DD", help="The day that a template is told. Default: that of the first run.")
 @click.option("--tools", metavar="NAME", help="The column or field with the tools of a conversation.")
 @takes_template
 @click.option(
@@ -93,19 +96,22 @@ def build_command(
     output: str,
     model: Model,
     special: dict[str, Any],
+    field: tuple[str, ...],
+    messages: tuple[str, ...],
     keep: str | None,
     as_json: bool,
     **others: Any,
 ) -> None:
     """Encode the documents of files, folders, patterns or standard input (-) into a folder of shards.
 
-    A text file is one document, or one per line with --input-format lines; JSON Lines have one per line, Parquet and
-    Arrow one per row. gzip, zstd, bz2 and lz4 are read too.
+    A text file is one document, or one per line with --input-format lines; JSON Lines have one per line, a JSON array
+    one per object, CSV, TSV, Parquet and Arrow one per row. gzip, zstd, bz2 and lz4 are read too.
 
     The command can be stopped at any time: started again, it makes the shards that are missing, and the result is the
     same, byte for byte. The folder's manifest.json says what it was made from, and how.
     """
     names = tuple(name for name in (keep or "").split(",") if name)
+    others |= {"field": field or "text", "messages": messages or None}
     tokenizer, state = model.open(), State()
     with progress(None, "") as bar, terminated():
 

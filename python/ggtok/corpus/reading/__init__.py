@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from ..blocks import Block
+from ..blocks import ROW, Block
+from ..packages import pa, pc
 from ..settings import Reading
 from ..sources import KINDS, Input
+from ..table import is_string
 
 
 def read(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
@@ -29,8 +32,23 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
         CorpusError: The input cannot be read or is damaged (after the documents before that), a column is missing or of
             another type, or something is wanted that texts do not have.
     """
-    blocks: Iterator[Block] = module_of(source).read(source, start, end, first_row, reading)
-    return blocks
+    blocks: Iterator[Block]
+    if not reading.joined:
+        blocks = module_of(source).read(source, start, end, first_row, reading)
+        return blocks
+    wanted = replace(reading, columns=tuple(dict.fromkeys((*reading.columns, *reading.joined))))
+    blocks = module_of(source).read(source, start, end, first_row, wanted)
+    return (replace(block, table=_joined(block.table, reading)) for block in blocks)
+
+
+def _joined(table: pa.Table, reading: Reading) -> pa.Table:
+    """The texts of each row as one, with a blank line between them. Those that are null are left out."""
+    texts = [table.column(name) for name in (reading.field, *reading.joined)]
+    kind = pa.large_utf8() if all(is_string(each.type) for each in texts) else pa.large_binary()
+    parts = [*(each.cast(pa.large_binary()) for each in texts), pa.scalar(b"\n\n", pa.large_binary())]
+    text = pc.binary_join_element_wise(*parts, null_handling="skip").cast(kind)
+    names = [name for name in (*reading.columns, ROW) if name != reading.field]
+    return table.select(names).add_column(0, reading.field, text)
 
 
 def module_of(source: Input) -> Any:

@@ -39,11 +39,27 @@ def wanted(reading: Reading) -> list[str]:
 def check(source: Input, schema: pa.Schema, reading: Reading) -> None:
     """Raises `CorpusError` if a column is missing, or if the column of texts has the wrong type."""
     for name in wanted(reading):
-        check_column(name, schema.names, source.name)
-    kind = schema.field(reading.field).type
-    if not (_is_text(kind) or (reading.is_chat and is_conversation(kind))):
-        expected = "lists of messages or their JSON text" if reading.is_chat else "texts"
-        raise CorpusError(f"column {reading.field!r} has the type {kind}, not {expected}", source=source.name)
+        try:
+            kind = _column(schema.empty_table(), name).type
+        except (KeyError, pa.ArrowException):
+            kind = None
+        if kind is None or schema.names.count(name) > 1:
+            check_column(name, schema.names, source.name)
+        is_text = _is_text(kind) or (reading.is_chat and is_conversation(kind))
+        if name in (reading.field, *reading.joined) and not is_text:
+            expected = "lists of messages or their JSON text" if reading.is_chat else "texts"
+            raise CorpusError(f"column {name!r} has the type {kind}, not {expected}", source=source.name)
+
+
+def top(name: str, names: list[str]) -> str:
+    """The column that a name is in: of a path through structs such as `doc.text`, the first."""
+    return name if name in names else name.partition(".")[0]
+
+
+def _column(rows: Any, name: str) -> Any:
+    """A column of a table or batch, or a field of the structs in it."""
+    column = rows.column(top(name, rows.schema.names))
+    return column if name in rows.schema.names else pc.struct_field(column, name.split(".")[1:])
 
 
 def blocks(batches: Iterator[Batch], source: Input, first_row: int, reading: Reading) -> Iterator[Block]:
@@ -124,7 +140,7 @@ def _cuts(texts: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
 def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading) -> tuple[pa.Table, list[BadRow]]:
     """The documents of a batch, and the rows that are not."""
     num_rows = batch.num_rows
-    texts = _plain(batch.column(reading.field))
+    texts = _plain(_column(batch, reading.field))
     is_document = np.ones(num_rows, bool)
     bad: list[BadRow] = []
     if texts.null_count:
@@ -140,14 +156,15 @@ def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading)
         is_document[at] = False
         bad.append(BadRow(source.name, row + at, reason, data[: BadRow.MOST_DATA]))
     others = [name for name in wanted(reading) if name != reading.field]
-    for name in others:
+    kept = [_column(batch, name) for name in others]
+    for name, column in zip(others, kept, strict=True):
         try:
-            batch.column(name).validate(full=True)
+            column.validate(full=True)
         except pa.ArrowInvalid as error:
             raise CorpusError(f"column {name!r} is damaged: {error}", source=source.name, row=row) from error
     columns = [
         texts,
-        *(batch.column(name) for name in others),
+        *kept,
         pa.array(np.arange(row, row + num_rows, dtype=np.int64)),
     ]
     table = pa.Table.from_arrays(columns, [reading.field, *others, ROW])

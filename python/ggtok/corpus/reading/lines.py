@@ -36,18 +36,18 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
             if too_long:
                 reason = f"the line has {too_long:,} bytes, more than {MOST_LINE:,}"
                 bad = [BadRow(source.name, row, reason, data[: BadRow.MOST_DATA])]
-                yield Block(_parse(b"", row, source, reading)[1], bad, num_bytes)
+                yield Block(parse(b"", row, source, reading)[1], bad, num_bytes)
                 row += 1
             else:
-                num_lines, table, bad = _parse(data, row, source, reading)
+                num_lines, table, bad = parse(data, row, source, reading)
                 yield Block(table, bad, num_bytes)
                 row += num_lines
 
 
-def _parse(data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, Any, list[BadRow]]:
+def parse(data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, Any, list[BadRow]]:
     """The number of lines, the table of those that are documents, and the others."""
     others = tuple(name for name in reading.columns if name != reading.field)
-    if source.format == "jsonl":
+    if source.format != "lines":
         num_lines, rows, columns, bad_lines = json_lines(
             data, row, reading.field, reading.is_chat, others, reading.nulls
         )

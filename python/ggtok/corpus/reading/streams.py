@@ -21,6 +21,9 @@ class Stream:
     Raises `CorpusError` if it cannot be opened or read.
     """
 
+    closed = False
+    """For pyarrow, which reads from it as from a file."""
+
     def __init__(self, source: Input, start: int = 0) -> None:
         self._source, self._raw = source, None
         self._errors: tuple[type[Exception], ...] = (OSError,)

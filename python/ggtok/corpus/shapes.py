@@ -1,0 +1,114 @@
+"""The shapes of rows that hold conversations: which fields each has, and how their values become messages.
+
+A new shape is a function and a row of `SHAPES`. A text stands for one message, and a text that is the JSON of a list of
+messages for those. What is wrong with a message, the template's rules find, except what would become an empty turn.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+SHAREGPT = {"human": "user", "gpt": "assistant", "function_response": "tool", "observation": "tool"}
+"""Its roles that others call otherwise."""
+
+LIST = re.compile(r"\s*\[\s*\{")
+"""How the JSON of a list of messages begins."""
+
+
+class Shape(NamedTuple):
+    """A shape of rows."""
+
+    fields: tuple[str, ...]
+    """How they are usually called."""
+    messages: Callable[..., list[Any]]
+    """Makes messages of their values. Raises `ValueError` if they are none."""
+    optional: tuple[int, ...] = ()
+    """The places of those that may be null."""
+
+
+def messages_of(shape: str, names: tuple[str, ...], values: list[Any]) -> list[Any]:
+    """The messages of a row. Raises `ValueError` with the reason if there are none."""
+    _, make, optional = SHAPES[shape]
+    for place, value in enumerate(values):
+        if value is None and place not in optional:
+            raise ValueError(f"{names[place]!r} is missing or null")
+    found = make(*values)
+    if not found:
+        raise ValueError("there are no messages")
+    return [_message(number, message) for number, message in enumerate(found)]
+
+
+def listed(value: Any, name: str, expected: str) -> Any:
+    """A list, from JSON text if need be. Raises `ValueError` if that holds something else."""
+    if not isinstance(value, (str, bytes)):
+        return value
+    try:
+        value = json.loads(value)
+    except RecursionError:
+        raise ValueError(f"the JSON of {name} is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"{name} is not JSON: {error}") from None
+    if not isinstance(value, list):
+        kind = {dict: "an object", str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a number")
+        raise ValueError(f"{expected}, not {kind}")
+    return value
+
+
+def _message(number: int, message: Any) -> Any:
+    """A message by OpenAI's names. What is wrong with it otherwise is for the template's rules."""
+    if not isinstance(message, dict):
+        return message
+    if "from" in message and "role" not in message:
+        role = message["from"]
+        others = {name: value for name, value in message.items() if name not in ("from", "value")}
+        role = SHAREGPT.get(role, role) if isinstance(role, str) else role
+        message = {"role": role, "content": message.get("value"), **others}
+    says_nothing = message.get("content") in (None, []) and not message.get("reasoning_content")
+    if message.get("role") == "":
+        raise ValueError(f"messages[{number}]: a message must have a role")
+    if says_nothing and "role" in message and not message.get("tool_calls"):
+        raise ValueError(f"messages[{number}]: a message must have content")
+    return message
+
+
+def _turn(role: str, value: Any) -> list[Any]:
+    """The messages that a value is: one with this role if it is a text."""
+    if isinstance(value, bytes):
+        value = value.decode()
+    if not isinstance(value, str):
+        return [value] if isinstance(value, dict) else list(value)
+    if LIST.match(value):
+        with suppress(ValueError, RecursionError):
+            found: list[Any] = json.loads(value)
+            if all(isinstance(each, dict) and "role" in each for each in found):
+                return found
+    return [{"role": role, "content": value}]
+
+
+def _messages(value: Any) -> list[Any]:
+    return list(listed(value, "the conversation", "a conversation must be a list of messages"))
+
+
+def _completion(prompt: Any, completion: Any) -> list[Any]:
+    return [*_turn("user", prompt), *_turn("assistant", completion)]
+
+
+def _alpaca(instruction: Any, input: Any, output: Any) -> list[Any]:
+    texts = [each.decode() if isinstance(each, bytes) else each for each in (instruction, input or "", output)]
+    if not all(isinstance(each, str) for each in texts):
+        raise ValueError("an instruction, its input and output must be texts")
+    asked = "\n\n".join(filter(None, texts[:2]))
+    return [{"role": "user", "content": asked}, {"role": "assistant", "content": texts[2]}]
+
+
+SHAPES = {
+    "messages": Shape(("messages",), _messages),
+    "sharegpt": Shape(("conversations",), _messages),
+    "completion": Shape(("prompt", "completion"), _completion),
+    "alpaca": Shape(("instruction", "input", "output"), _alpaca, optional=(1,)),
+}
+"""`messages` reads the names of `sharegpt` too: they differ in the name of the field alone."""
