@@ -42,6 +42,7 @@ from .settings import (
 )
 from .shard import Job
 from .sources import Input, inputs
+from .trainers import TRAINERS, Trainer
 from .writing import formats_with, writer_of
 
 LEAST_SHARD = 1 << 16
@@ -81,6 +82,7 @@ def build(
     pack: int | None = None,
     pad_id: int | None = None,
     attention_mask: bool = False,
+    trainer: str | None = None,
     compression: Compression | None = None,
     shard_size: int | None = None,
     threads: int | None = None,
@@ -130,6 +132,8 @@ def build(
         pack: Pack documents into sequences of this length, with their boundaries ("parquet" and "arrow").
         pad_id: What fills packed sequences. Default: the vocabulary's padding token, else its EOS.
         attention_mask: Whether to write a mask of the tokens that are not padding ("parquet" and "arrow").
+        trainer: Whose columns to write ("parquet" and "arrow"): "trl", "axolotl" or "torchtune". A token that is not to
+            be learned has the label -100.
         compression: "zstd", "lz4", "snappy" or "none" (the default), of Parquet and Arrow. Compressed tokens take a
             third of the bytes, and a third more time.
         shard_size: Bytes of input per shard, as far as documents, row groups and compressed files allow. Default: a
@@ -163,6 +167,7 @@ def build(
         ("input_format", input_format, (None, *get_args(InputFormat))),
         ("nulls", nulls, Nulls),
         ("compression", compression, (None, *get_args(Compression))),
+        ("trainer", trainer, (None, *TRAINERS)),
     ):
         one_of(name, value, known, CorpusError)
     sources = [os.fsdecode(file_name(source)) for source in items_of("sources", sources, "files")]
@@ -173,6 +178,7 @@ def build(
         ("keep", bool(kept), "is_table"),
         ("pack", pack is not None, "is_table"),
         ("attention_mask", attention_mask, "is_table"),
+        ("trainer", trainer is not None, "is_table"),
         ("compression", compression is not None, "is_table"),
         ("id_field", id_field is not None, "has_index"),
     ):
@@ -180,6 +186,9 @@ def build(
             raise CorpusError(f"{name} is for the {formats_with(trait)}: {format} has no place for it")
     if pack is not None and kept:
         raise CorpusError("pack puts several documents into a row, so keep cannot carry columns over")
+    columns_of = TRAINERS.get(trainer or "", Trainer())
+    if pack is not None and not columns_of.packs:
+        raise CorpusError(f"{trainer} packs documents itself: leave pack out")
     if pad_id is not None and pack is None:
         raise CorpusError("pad_id is for packed sequences: give pack too")
     if pack is not None:
@@ -201,11 +210,11 @@ def build(
         raise CorpusError("the output must be a folder, and this is a file", source=str(folder))
     found = inputs(sources, format=input_format, without=folder)
     name = str(tokenizer.metadata.get("general.name", ""))
-    kind = format, tokenizer.vocab_size, attention_mask, encoding.is_chat
+    kind = format, tokenizer.vocab_size, attention_mask or columns_of.attention_mask, encoding.is_chat
     settings = Settings(
         Reading(text, encoding.is_chat, columns, nulls, () if encoding.is_chat else tuple(joined)),
         encoding,
-        Writing(*kind, kept, id_field, pack, pad_id, compression, name),
+        Writing(*kind, kept, id_field, pack, pad_id, compression, name, trainer),
         input_format,
         _shard_size(found) if shard_size is None else at_least(LEAST_SHARD, shard_size, "shard_size"),
         None if shuffle is None else as_int(shuffle),

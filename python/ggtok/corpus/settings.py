@@ -154,6 +154,8 @@ class Writing:
     """Of Parquet and Arrow files. `None` is none."""
     tokenizer_name: str = ""
     """For formats that name the tokenizer (datatrove)."""
+    trainer: str | None = None
+    """Whose names the columns have (Parquet and Arrow): a row of `TRAINERS`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,28 +64,21 @@ def _message(number: int, message: Any) -> Any:
         return message
     if "from" in message and "role" not in message:
         role = message["from"]
-        others = {name: value for name, value in message.items() if name not in ("from", "value")}
-        role = SHAREGPT.get(role, role) if isinstance(role, str) else role
-        message = {"role": role, "content": message.get("value"), **others}
-    says_nothing = message.get("content") in (None, []) and not message.get("reasoning_content")
-    if message.get("role") == "":
-        raise ValueError(f"messages[{number}]: a message must have a role")
-    if says_nothing and "role" in message and not message.get("tool_calls"):
-        raise ValueError(f"messages[{number}]: a message must have content")
+        message = {"role": SHAREGPT.get(str(role), role), "content": message.get("value")}
+    says = message.get("content") or message.get("reasoning_content") or message.get("tool_calls")
+    if message.get("role") == "" or ("role" in message and not says and message.get("content") != ""):
+        lacked = "content" if message["role"] else "a role"
+        raise ValueError(f"messages[{number}]: a message must have {lacked}")
     return message
 
 
 def _turn(role: str, value: Any) -> list[Any]:
     """The messages that a value is: one with this role if it is a text."""
-    if isinstance(value, bytes):
-        value = value.decode()
-    if not isinstance(value, str):
-        return [value] if isinstance(value, dict) else list(value)
-    if LIST.match(value):
-        with suppress(ValueError, RecursionError):
-            found: list[Any] = json.loads(value)
-            if all(isinstance(each, dict) and "role" in each for each in found):
-                return found
+    value = value.decode() if isinstance(value, bytes) else value
+    with suppress(ValueError, RecursionError):
+        found = json.loads(value) if isinstance(value, str) and LIST.match(value) else value
+        if isinstance(found, list) and all(isinstance(each, dict) and "role" in each for each in found):
+            return found
     return [{"role": role, "content": value}]
 
 

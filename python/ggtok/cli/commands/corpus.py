@@ -17,6 +17,7 @@ from ...corpus.info import LENGTH_HEAD, SOURCE_HEAD, Info, info, length_rows, so
 from ...corpus.run import State
 from ...corpus.settings import Compression, Format, InputFormat, Masks, Nulls, TooLong
 from ...corpus.shapes import SHAPES
+from ...corpus.trainers import TRAINERS
 from ...corpus.verify import SAMPLE, verify
 from ..file_arguments import OUTPUT
 from ..inputs import takes_template
@@ -85,6 +86,9 @@ def command() -> None:
 @click.option("--pack", type=int, metavar="LENGTH", help="Pack documents into sequences (parquet, arrow).")
 @click.option("--pad-id", type=int, metavar="ID", help="What fills packed sequences. Default: padding token, or EOS.")
 @click.option("--attention-mask", is_flag=True, help="Write an attention mask (parquet, arrow).")
+@click.option(
+    "--for", "trainer", type=click.Choice([*TRAINERS]), help="Columns that this trainer reads (parquet, arrow)."
+)
 @click.option("--compression", type=click.Choice(get_args(Compression)), help="For parquet, arrow. Default: none.")
 @click.option("--shard-size", type=Size(), help="Bytes of input per shard. Default: a 16th, from 8M to 128M.")
 @click.option("--threads", type=int, metavar="N", help="Default: all cores.")

@@ -41,10 +41,7 @@ def _batches(stream: Stream, source: Input, reading: Reading) -> Iterator[Batch]
         ):
             before, position = position, stream.position
             yield Batch(batch, position - before)
-    except pa.ArrowKeyError as error:
-        name = next((name for name in names if f"'{name}'" in str(error)), reading.field)
-        raise CorpusError(f"no column is called {name!r}", source=source.name) from error
-    except pa.ArrowInvalid as error:
+    except pa.ArrowException as error:
         problem = f"it is not valid {source.format.upper()}: {error}"
         if "straddling" in str(error):
             problem = f"a record has more than {MOST_RECORD:,} bytes"

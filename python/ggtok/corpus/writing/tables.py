@@ -20,6 +20,7 @@ from ...errors import CorpusError
 from ..blocks import BOUNDARIES, IDS, MASK
 from ..packages import np, npt, pa
 from ..settings import Writing
+from ..trainers import LABELS, NOT_LEARNED, TRAINERS, WRITTEN, renamed
 from .groups import Groups
 from .lists import lists
 from .shard_files import ShardFiles
@@ -72,7 +73,7 @@ class TableWriter(ShardWriter):
             raise CorpusError(f"{self._writing.format} cannot hold this: {error}", source=self._name) from error
 
     def _write(self, group: pa.Table) -> None:
-        self._writer.write_table(self._with_attention(group), len(group))
+        self._writer.write_table(self._finished(group), len(group))
 
     def open(self, schema: pa.Schema) -> Any:
         """pyarrow's writer for the file."""
@@ -92,10 +93,8 @@ class TableWriter(ShardWriter):
         if writing.pack is not None:
             metadata = {"ggtok": json.dumps({"pack": writing.pack, "pad_id": writing.pad_id})}
         self._schema = pa.schema(fields, metadata)
-        if writing.attention_mask:
-            fields.insert(1, pa.field(ATTENTION, flags))
         with self._explained():
-            self._writer = self.open(pa.schema(fields, metadata))
+            self._writer = self.open(self._finished(self._schema.empty_table()).schema)
 
     def _conformed(self, table: pa.Table) -> pa.Table:
         """The columns that are written, in their order and with their types."""
@@ -111,6 +110,11 @@ class TableWriter(ShardWriter):
                     raise CorpusError(problem) from error
             columns.append(column)
         return pa.Table.from_arrays(columns, schema=self._schema)
+
+    def _finished(self, group: pa.Table) -> pa.Table:
+        """The columns of the file: with the mask of padding, and by a trainer's names, if requested."""
+        group, trainer = self._with_attention(group), self._writing.trainer
+        return group if trainer is None else renamed(group, TRAINERS[trainer], self._writing.pack)
 
     def _with_attention(self, group: pa.Table) -> pa.Table:
         """Adds the mask that distinguishes tokens from padding, if requested."""
@@ -135,8 +139,10 @@ class TableWriter(ShardWriter):
         path = prefix.with_name(f"{prefix.name}{cls.suffix}")
         try:
             with pa.memory_map(str(path)) as source:
-                for group in cls.contents(source, (column, BOUNDARIES)):
-                    yield from _values(group.combine_chunks(), column)
+                for group in cls.contents(source, (column, BOUNDARIES, WRITTEN[column])):
+                    name = column if column in group.column_names else WRITTEN[column]
+                    for values in _values(group.combine_chunks(), name):
+                        yield (values != NOT_LEARNED).astype(np.int8) if name == LABELS else values
         except (pa.ArrowException, OSError) as error:
             raise CorpusError(f"this cannot be read: {error}", source=path.name) from error
 

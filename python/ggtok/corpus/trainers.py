@@ -1,0 +1,76 @@
+"""The columns that trainers read, by their own names.
+
+A token that is not learned, because the assistant did not write it or because it is padding, has the label -100. Labels
+are not shifted: these trainers do that. What each reads:
+
+- TRL 1.16, `trl/trainer/sft_trainer.py`, `DataCollatorForLanguageModeling`. With `padding_free`, the lengths of a row
+  make its positions, so they include the padding.
+- Axolotl 067b021, `_is_dataset_already_tokenized` in `src/axolotl/utils/data/wrappers.py`: without these three columns
+  it tokenizes again. Its collator pads every column that a row has, so there must be no others. It packs rows itself.
+- torchtune bd2a0fc, `torchtune/data/_collate.py`, `padded_collate_sft` and `padded_collate_packed`.
+
+nanotron, Megatron and OLMo-core read files of their own formats.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .blocks import BOUNDARIES, IDS, MASK
+from .packages import np, pa
+
+LABELS, NOT_LEARNED = "labels", -100
+
+
+class Trainer(NamedTuple):
+    """What a trainer calls things. `None` is what it does not read."""
+
+    ids: str = IDS
+    lengths: str | None = None
+    """Of the documents in a packed sequence, padding included."""
+    positions: str | None = None
+    """Of each token in its document, in a packed sequence."""
+    attention_mask: bool = False
+    packs: bool = True
+    """Whether it takes packed sequences."""
+
+
+TRAINERS = {
+    "trl": Trainer(lengths="seq_lengths"),
+    "axolotl": Trainer(attention_mask=True, packs=False),
+    "torchtune": Trainer(ids="tokens", lengths="seq_lens", positions="input_pos"),
+}
+
+WRITTEN = {IDS: TRAINERS["torchtune"].ids, MASK: LABELS}
+"""Where columns are in a file for a trainer, if not under their names."""
+
+
+def renamed(group: pa.Table, trainer: Trainer, length: int | None) -> pa.Table:
+    """A group of documents, or of packed sequences of a length, with the columns of a trainer.
+
+    Each column of the group is one chunk.
+    """
+    (ids,) = group[IDS].chunks
+    flat = ids.values.to_numpy()
+    is_learned = np.ones(len(flat), bool)
+    added = {}
+    if length is not None:
+        (bounds,) = group[BOUNDARIES].chunks
+        rows = [row.values.to_numpy() for row in bounds]
+        is_learned = (np.arange(length) < np.array([row[-1] for row in rows]).reshape(-1, 1)).ravel()
+        sizes = [[size for size in np.diff(row, append=length).tolist() if size] for row in rows]
+        if trainer.lengths is not None:
+            added[trainer.lengths] = pa.array(sizes, pa.list_(pa.int32()))
+        if trainer.positions is not None:
+            positions = [np.arange(size, dtype=np.int32) for row in sizes for size in row]
+            flat_positions = np.concatenate([np.empty(0, np.int32), *positions])
+            added[trainer.positions] = pa.ListArray.from_arrays(ids.offsets, flat_positions)
+    if MASK in group.column_names:
+        is_learned = group[MASK].chunk(0).values.to_numpy() == 1
+        group = group.drop_columns(MASK)
+    labels = np.where(is_learned, flat, NOT_LEARNED).astype(np.int32)
+    added = {LABELS: pa.ListArray.from_arrays(ids.offsets, labels), **added}
+    group = group.rename_columns([trainer.ids if name == IDS else name for name in group.column_names])
+    for name, column in added.items():
+        group = group.append_column(name, column)
+    return group
