@@ -6,6 +6,8 @@ import csv
 import gzip
 import json
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -298,3 +300,50 @@ def test_bad_json_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: 
     if size == 1:
         with pytest.raises(CorpusError, match="row 1: the object has more than 9 bytes"):
             texts_of(path, Reading())
+
+
+# ---------------------------------------------------------------------------------------------------- train and count
+
+
+def test_train_reads_what_a_corpus_reads(tmp_path: Path) -> None:
+    texts = ["low lower lowest", "new newer newest"] * 20
+    expected = ggtok.train(texts, kind="bpe", vocab_size=270).fingerprint
+    rows = [{"text": text, "id": "no"} for text in texts]
+    plain = tmp_path / "plain.txt"
+    plain.write_text("low lower lowest")
+    for suffix in (".jsonl", ".parquet"):
+        path = write(tmp_path / f"in{suffix}", rows)
+        assert ggtok.train(files=[path], kind="bpe", vocab_size=270).fingerprint == expected
+        assert ggtok.train([path], kind="bpe", vocab_size=270).fingerprint == expected
+    for suffix in (".jsonl", ".json", ".csv", ".tsv", ".parquet"):
+        path = write(tmp_path / f"body{suffix}", [{"body": text, "id": "no"} for text in texts])
+        assert ggtok.train(files=[path], field="body", kind="bpe", vocab_size=270).fingerprint == expected
+    packed = tmp_path / "plain.txt.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    one = ggtok.train(files=[plain], kind="bpe", vocab_size=260)
+    assert ggtok.train(files=[packed], kind="bpe", vocab_size=260).fingerprint == one.fingerprint
+    (tmp_path / "in.jsonl").write_text('{"text": "a"}\n{"txt": "b"}\n')
+    with pytest.raises(CorpusError, match=r"in.jsonl, row 2: it has no field 'text'"):
+        ggtok.train(files=[tmp_path / "in.jsonl"], kind="bpe", vocab_size=270)
+
+
+def test_count_reads_what_a_corpus_reads(tmp_path: Path) -> None:
+    def count(*arguments: object) -> str:
+        command = [sys.executable, "-m", "ggtok", "count", "--builtin", "bpe", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.stdout.strip() or done.stderr.strip()
+
+    rows = [{"text": "What is LoRA?", "id": "no"}] * 3
+    for suffix in (".jsonl", ".json", ".csv", ".parquet"):
+        path = write(tmp_path / f"in{suffix}", rows)
+        assert count(path, "--field", "text") == "18"
+    assert count(tmp_path / "in.parquet") == "18"
+    raw = (tmp_path / "in.jsonl").read_bytes()
+    assert count(tmp_path / "in.jsonl") == str(BPE.count(raw))
+    packed = tmp_path / "packed.jsonl.gz"
+    packed.write_bytes(gzip.compress(raw))
+    assert count(packed) == str(BPE.count(raw))
+    assert count(packed, "--field", "text") == "18"
+    assert "packed.jsonl.gz, row 1: it has no field 'txt': the nearest is 'text'" in count(packed, "--field", "txt")
+    packed.write_bytes(packed.read_bytes()[:-9])
+    assert "the gzip data ends early" in count(packed)

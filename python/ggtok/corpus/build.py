@@ -204,15 +204,16 @@ def build(
     if encoding.is_chat:
         encoding = replace(encoding, date=date or _date(tokenizer, encoding, folder))
     text = encoding.field
-    read_too = (*kept, *(name for name in (id_field, tools) if name), *encoding.others)
+    read_too = (*kept, *(name for name in (id_field, tools) if name))
     columns = tuple(name for name in dict.fromkeys(read_too) if name != text)
+    all_columns = tuple(dict.fromkeys((*columns, *encoding.others)))
     if folder.exists() and not folder.is_dir():
         raise CorpusError("the output must be a folder, and this is a file", source=str(folder))
     found = inputs(sources, format=input_format, without=folder)
     name = str(tokenizer.metadata.get("general.name", ""))
     kind = format, tokenizer.vocab_size, attention_mask or columns_of.attention_mask, encoding.is_chat
     settings = Settings(
-        Reading(text, encoding.is_chat, columns, nulls, () if encoding.is_chat else tuple(joined)),
+        Reading(text, encoding.is_chat, all_columns, nulls, () if encoding.is_chat else tuple(joined)),
         encoding,
         Writing(*kind, kept, id_field, pack, pad_id, compression, name, trainer),
         input_format,
@@ -220,7 +221,7 @@ def build(
         None if shuffle is None else as_int(shuffle),
         skip_bad,
     )
-    _warn_of_absent(found, settings.reading, encoding.others)
+    _warn_of_absent(found, replace(settings.reading, columns=columns))
     job = Job(folder, found, settings, tokenizer, 1)
     manifest = run(job, num_threads(threads), progress or (lambda _: None))
     said: Found = {}
@@ -237,11 +238,8 @@ def _shard_size(found: list[Input]) -> int:
     return MANY if None in sizes else max(FEW, min(sum(size or 0 for size in sizes) // SHARDS, MANY))
 
 
-def _warn_of_absent(found: list[Input], reading: Reading, others: tuple[str, ...]) -> None:
-    """Warns of fields to keep that no document at the start of the first JSON Lines file has: they may be misspelt.
-
-    The `others` of a conversation make bad rows.
-    """
+def _warn_of_absent(found: list[Input], reading: Reading) -> None:
+    """Warns of fields to keep that no document at the start of the first JSON Lines file has: they may be misspelt."""
     input = next((input for input in found if input.format == "jsonl" and input.path is not None), None)
     if input is None or not (reading.columns or reading.is_chat):
         return
@@ -252,7 +250,7 @@ def _warn_of_absent(found: list[Input], reading: Reading, others: tuple[str, ...
         message = f"documents of {input.name} have a field 'tools', and it is left out"
         warn_of(Finding("tools-absent", "warning", message, "tools='tools' gives it to the template"))
     for name in reading.columns:
-        if name not in others and 0 < block.table.num_rows == block.table.column(name).null_count:
+        if 0 < block.table.num_rows == block.table.column(name).null_count:
             message = f"none of the first {block.table.num_rows:,} documents of {input.name} has a field {name!r}"
             warn_of(Finding("field-absent", "warning", message, "check its spelling"))
 

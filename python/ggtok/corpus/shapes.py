@@ -65,9 +65,9 @@ def _message(number: int, message: Any) -> Any:
     if "from" in message and "role" not in message:
         role = message["from"]
         message = {"role": SHAREGPT.get(str(role), role), "content": message.get("value")}
-    says = message.get("content") or message.get("reasoning_content") or message.get("tool_calls")
-    if message.get("role") == "" or ("role" in message and not says and message.get("content") != ""):
-        lacked = "content" if message["role"] else "a role"
+    says = message.get("content") not in (None, []) or message.get("reasoning_content") or message.get("tool_calls")
+    if "role" in message and not (says and message["role"] != ""):
+        lacked = "a role" if message["role"] == "" else "content"
         raise ValueError(f"messages[{number}]: a message must have {lacked}")
     return message
 

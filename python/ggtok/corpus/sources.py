@@ -57,7 +57,7 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", "
 ARCHIVES = (".zip", ".tar", ".tgz", ".xz", ".7z", ".rar")
 """What cannot be read, whatever it holds."""
 
-_FORMAT_OF = {ending: format for format, kind in KINDS.items() for ending in kind.endings}
+FORMAT_OF = {ending: format for format, kind in KINDS.items() for ending in kind.endings}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +177,8 @@ def _of_folder(folder: str, format: InputFormat | None, output: str | None) -> l
 
 def _is_of(name: str, format: InputFormat | None) -> bool:
     """Whether a file of a folder is read. With a format, names without a known ending are read too."""
-    ending = _endings(name)[0]
-    known = _FORMAT_OF.get(ending)
+    ending = endings(name)[0]
+    known = FORMAT_OF.get(ending)
     if format is None or ending in ARCHIVES:
         return known not in (None, "json")  # which is often about the others
     return known is None or known == format or (known == "text" and format == "lines")
@@ -198,10 +198,10 @@ def _of_file(path: str, format: InputFormat | None) -> Input:
     if not os.access(path, os.R_OK):
         raise CorpusError("permission to read this file is denied", source=name)
 
-    ending, compression = _endings(path)
+    ending, compression = endings(path)
     if ending in ARCHIVES:
         raise CorpusError(f"{ending} files cannot be read: unpack it first", source=name)
-    chosen = format or _FORMAT_OF.get(ending)
+    chosen = format or FORMAT_OF.get(ending)
     if chosen is None:
         *others, last = KINDS
         of = f"the ending {ending!r} is not known" if ending else "a name without an ending does not tell the format"
@@ -211,7 +211,7 @@ def _of_file(path: str, format: InputFormat | None) -> Input:
     return Input(name, path, chosen, compression, status.st_size)
 
 
-def _endings(path: str) -> tuple[str, str | None]:
+def endings(path: str) -> tuple[str, str | None]:
     """The ending that tells the format, in lower case, and the compression."""
     stem, ending = os.path.splitext(path.lower())
     compression = COMPRESSIONS.get(ending)

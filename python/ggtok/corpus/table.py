@@ -10,8 +10,7 @@ Complexity: as encoding. The ids of one chunk are in memory besides the table.
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -237,26 +236,52 @@ def is_string(type: pa.DataType) -> bool:
 
 def first_not_utf8(column: pa.ChunkedArray) -> int | None:
     """The place of the first text of a column of strings that is not UTF-8."""
-    is_indexed = pa.types.is_dictionary(column.type)
-    if not is_string(column.type.value_type if is_indexed else column.type):
-        return None
     start = 0
     for chunk in column.chunks:
-        if not _is_valid(chunk):
-            texts = chunk.dictionary_decode() if is_indexed else chunk
-            row = bisect_left(range(len(texts)), True, key=lambda row: not _is_valid(texts.slice(0, row + 1)))
-            if row < len(texts):  # otherwise only an unused entry of the dictionary is damaged
-                return start + row
+        for row, *_ in broken(plain(chunk), ""):
+            return start + row
         start += len(chunk)
     return None
 
 
-def _is_valid(texts: pa.Array) -> bool:
+def plain(texts: pa.Array) -> pa.Array:
+    """Texts with 64-bit offsets and without a dictionary; other types as they are."""
+    if pa.types.is_dictionary(texts.type):
+        texts = texts.dictionary.take(texts.indices)  # which are checked
+    if pa.types.is_string(texts.type) or pa.types.is_string_view(texts.type):  # UTF-8 or not
+        as_bytes = texts.view(pa.binary() if pa.types.is_string(texts.type) else pa.binary_view())
+        return as_bytes.cast(pa.large_binary()).view(pa.large_utf8())
+    if pa.types.is_null(texts.type):
+        return texts.cast(pa.large_utf8())
+    if pa.types.is_binary(texts.type) or pa.types.is_binary_view(texts.type):
+        return texts.cast(pa.large_binary())
+    return texts
+
+
+def broken(texts: pa.Array, field: str) -> Iterator[tuple[int, str, bytes]]:
+    """The rows whose string is not UTF-8, why, and the bytes. Raises `ArrowInvalid` if the column itself is damaged."""
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
-        return False
-    return True
+        if not pa.types.is_large_string(texts.type):
+            raise
+        texts = texts.view(pa.large_binary())
+        texts.validate(full=True)
+        for at, text in enumerate(texts):
+            data = text.as_py() or b""
+            try:
+                data.decode()
+            except UnicodeDecodeError:
+                yield at, f"column {field!r}: {not_utf8(data)}", data
+
+
+def not_utf8(data: bytes) -> str:
+    """Where a text stops being UTF-8, as a reason."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return f"byte {error.start + 1:,} is not UTF-8"
+    return "it is not UTF-8"
 
 
 def table_of(table: Any) -> pa.Table:

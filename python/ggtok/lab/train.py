@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
 
 from .._ggtok import Trainer, compile_charsmap
+from ..corpus.reading import documents
 from ..errors import ArgumentTypeError, TrainingError
 from ..tokenizer.arguments import items_of, mapping, one_of, without_surrogates
 from ..tokenizer.base import Texts, TokenizerT
@@ -97,6 +98,7 @@ def train(
     texts: Corpus | None = None,
     *,
     files: Iterable[str | os.PathLike[str]] | None = None,
+    field: str | None = None,
     kind: Literal["bpe", "spm", "unigram", "wordpiece"],
     vocab_size: int,
     special: Mapping[str, str] | None = None,
@@ -118,7 +120,9 @@ def train(
         texts: The corpus: an iterable of texts, among which may be paths (`os.PathLike`), or an Arrow column of texts.
             It is read once, in batches, so it may be larger than memory. A `str` in it is a text, never a path.
         files: Instead of `texts`, the paths of text files in UTF-8. For `spm` and `unigram` each line of a file is a
-            text; for the others, a file is one text, read in blocks of whole lines.
+            text; for the others, a file is one text, read in blocks of whole lines. JSON Lines, Parquet and Arrow have
+            a text per row, and so have CSV, TSV and JSON arrays with `field`. Compressed files are unpacked.
+        field: Which column or field of these `files` is the text. Default: `text`.
         kind: `bpe` (byte-level), `spm` (SentencePiece's BPE), `unigram` or `wordpiece`. llama.cpp's names `ugm` and
             `wpm` are read too.
         vocab_size: The number of tokens, special ones included.
@@ -170,7 +174,7 @@ def train(
         TrainingError: The corpus has no words, the vocabulary is too small for the alphabet or too large for the
             corpus, two tokens are equal, or a setting has a wrong value.
         UnsupportedError: No pre-tokenizer has that name.
-        GgtokError: A text is not UTF-8; the message says which, and where.
+        GgtokError: A text is not UTF-8, or a row of a file has none; the message says which, and where.
         OSError: A file cannot be read, or the temporary file cannot be written.
         TypeError: An argument is of another type, such as a single `str` as `texts`; there are neither texts nor files,
             or both; or a setting is not one of the kind.
@@ -224,7 +228,7 @@ def train(
             spill = at_least(1, memory, "memory"), [os.path.join(folder, f"words-{number}") for number in range(2)]
         trainer = Trainer(kind, core_settings, spill, progress)
         try:
-            _count(trainer, corpus)
+            _count(trainer, corpus, field)
             for left_out in trainer.finish_counting():
                 warn_of(Finding("words-left-out", "warning", left_out, "raise memory to train on all words"))
             found, types, scores, merges = trainer.finish()
@@ -298,17 +302,17 @@ def _charsmap(normalization: str | os.PathLike[str] | Mapping[str, str]) -> byte
     return compile_charsmap(tsv="\n".join(rules))
 
 
-def _count(trainer: Trainer, corpus: Corpus) -> None:
+def _count(trainer: Trainer, corpus: Corpus, field: str | None) -> None:
     """Passes the corpus to the trainer, batch by batch."""
     if isinstance(corpus, os.PathLike):
-        return _count_file(trainer, corpus)
+        return _count_file(trainer, corpus, field)
     if hasattr(corpus, "__arrow_c_array__") or hasattr(corpus, "__arrow_c_stream__"):
         return trainer.push(corpus, 0)
     batch: list[Any] = []
     length = first = 0
     for number, text in enumerate(watched(corpus)):
         if isinstance(text, os.PathLike):
-            _count_file(trainer, text)
+            _count_file(trainer, text, field)
             continue
         batch.append(text)
         length += len(text) if isinstance(text, Sized) else 0  # the core names what is not a text
@@ -318,8 +322,12 @@ def _count(trainer: Trainer, corpus: Corpus) -> None:
     return trainer.push(batch, first)
 
 
-def _count_file(trainer: Trainer, path: str | os.PathLike[str]) -> None:
-    """Passes a text file to the trainer, block by block. A byte-order mark is not text."""
+def _count_file(trainer: Trainer, path: str | os.PathLike[str], field: str | None) -> None:
+    """Passes a file to the trainer, block by block. A byte-order mark is not text."""
+    if (rows := documents(os.fspath(path), field, ("jsonl",))) is not None:
+        for texts in rows:
+            trainer.push(texts, 0)
+        return
     with open(path, "rb") as file:
         rest, start = file.read(3), 0
         if rest == b"\xef\xbb\xbf":

@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from ... import Tokenizer
+from ...corpus.reading import documents
+from ...errors import GgtokError
 from ..folders import Node, files_below, print_tree
 from ..inputs import Rows, Source, takes_files, takes_rows
 from ..inputs import sources as sources_of
@@ -27,6 +29,7 @@ LOOKED_AT = 8192
 @click.option(
     "--files0-from", "names", metavar="FILE", help="Count the files that FILE names, separated by null bytes."
 )
+@click.option("--field", metavar="NAME", help="Count only this field of JSON Lines, CSV and other tables.")
 @takes_rows
 @takes_model
 @takes_special
@@ -39,6 +42,7 @@ def command(
     recursive: bool,
     top: int | None,
     names: str | None,
+    field: str | None,
     rows: Rows | None,
     model: Model,
     special: dict[str, Any],
@@ -48,7 +52,8 @@ def command(
 
     One text gives a number. Several give a line each, and a total; a folder or a file that cannot be read is named, the
     others are counted, and the exit code is 1. With --lines or --jsonl there is a number for each text, and no total.
-    Files of any size are counted in little memory.
+    Files of any size are counted in little memory. Compressed files are unpacked. Of Parquet and Arrow, the field text
+    is counted.
 
     With -r, a tree shows the tokens of each file and folder. What .gitignore excludes is left out, and binary files are
     named, but not counted. --files0-from reads the names that find -print0 or git ls-files -z writes; - is standard
@@ -79,8 +84,8 @@ def command(
                 if rows is not None:
                     _count_rows(tokenizer, source, rows, special, as_json)
                     continue
-                count = None if recursive and _is_binary(source) else _count(tokenizer, source, special, bar)
-            except (OSError, click.ClickException) as error:
+                count = None if recursive and _is_binary(source) else _count(tokenizer, source, special, field, bar)
+            except (OSError, GgtokError, click.ClickException) as error:
                 if is_one or is_of_output(error):
                     raise
                 bar.close()
@@ -108,7 +113,12 @@ def command(
     context.exit(int(failures > 0))
 
 
-def _count(tokenizer: Tokenizer, source: Source, special: dict[str, Any], advance: Callable[[int], None]) -> int:
+def _count(
+    tokenizer: Tokenizer, source: Source, special: dict[str, Any], field: str | None, advance: Callable[[int], None]
+) -> int:
+    columns = None if source.path in (None, "-") else documents(str(source.path), field)
+    if columns is not None:
+        return sum(sum(tokenizer.count_batch(chunk, **special)) for column in columns for chunk in column.chunks)
     encoder, count = tokenizer.encoder(**special), 0
     for part in source.parts(bar=False):
         count += encoder.push_count(part)

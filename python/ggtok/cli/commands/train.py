@@ -28,6 +28,7 @@ def _pres(context: click.Context, parameter: click.Parameter, incomplete: str) -
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @click.option("-o", "--output", required=True, type=OUTPUT, metavar="PATH", help="The GGUF file to write.")
 @click.option("--force", is_flag=True, help="Replace PATH even if it is a GGUF file with tensors.")
+@click.option("--field", metavar="NAME", help="The field with the text.  [default: text, of jsonl, parquet and arrow]")
 @click.option(
     "--kind",
     type=click.Choice((*DEFAULTS, *KINDS_OF_LLAMA_CPP)),
@@ -72,8 +73,9 @@ def command(
     assignments: tuple[str, ...],
     **others: Any,
 ) -> None:
-    """Train a vocabulary on text files in UTF-8 and write it as a GGUF file. The files are read once, in parts, so they
-    may be larger than memory. Ctrl-C leaves PATH as it was."""
+    """Train a vocabulary on text files in UTF-8 and write it as a GGUF file. JSON Lines, Parquet and Arrow have a text
+    per row; other tables too, with --field. The files are read once, in parts, so they may be larger than memory.
+    Ctrl-C leaves PATH as it was."""
     paths = list(map(text_path, files))
     check_output(output, paths, force)
     size = sum(path.stat().st_size for path in paths)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from ...errors import CorpusError
 from ..blocks import ROW, Block
-from ..packages import pa, pc
+from ..packages import check_packages, pa, pc
 from ..settings import Reading
-from ..sources import KINDS, Input
+from ..sources import FORMAT_OF, KINDS, Input, endings
 from ..table import is_string
 
 
@@ -49,6 +51,29 @@ def _joined(table: pa.Table, reading: Reading) -> pa.Table:
     text = pc.binary_join_element_wise(*parts, null_handling="skip").cast(kind)
     names = [name for name in (*reading.columns, ROW) if name != reading.field]
     return table.select(names).add_column(0, reading.field, text)
+
+
+def documents(path: str, field: str | None, rows: tuple[str, ...] = ()) -> Iterator[pa.ChunkedArray] | None:
+    """The texts of a file, as a corpus is read: by its ending. `None` for a text that is not compressed.
+
+    Without a field, only tables and the formats `rows` have rows, and their field is `text`. Raises `CorpusError` for a
+    bad row.
+    """
+    ending, compression = endings(path)
+    format = FORMAT_OF.get(ending, "text")
+    if field is None and format not in rows and not KINDS[format].is_table:
+        format = "text"
+    if format == "text" and compression is None:
+        return None
+    check_packages()
+    return _texts(Input(path, path, format, compression, os.path.getsize(path)), Reading(field or "text", nulls="skip"))
+
+
+def _texts(source: Input, reading: Reading) -> Iterator[pa.ChunkedArray]:
+    for block in read(source, 0, None, 1, reading):
+        for bad in block.bad:
+            raise CorpusError(bad.reason, source=bad.source, row=bad.row)
+        yield block.table.column(reading.field)
 
 
 def module_of(source: Input) -> Any:

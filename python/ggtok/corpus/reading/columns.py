@@ -18,8 +18,7 @@ from ..names import check_column
 from ..packages import np, pa, pc
 from ..settings import Reading
 from ..sources import Input
-from ..table import is_text
-from .text import not_utf8
+from ..table import broken, is_text, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,7 @@ def _cuts(texts: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
 def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading) -> tuple[pa.Table, list[BadRow]]:
     """The documents of a batch, and the rows that are not."""
     num_rows = batch.num_rows
-    texts = _plain(_column(batch, reading.field))
+    texts = plain(_column(batch, reading.field))
     is_document = np.ones(num_rows, bool)
     bad: list[BadRow] = []
     if texts.null_count:
@@ -152,7 +151,7 @@ def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading)
         if reading.nulls == "error":
             reason = f"column {reading.field!r} is null"
             bad += [BadRow(source.name, row + int(at), reason) for at in np.flatnonzero(is_null)]
-    for at, reason, data in _broken(texts, reading.field):
+    for at, reason, data in broken(texts, reading.field):
         is_document[at] = False
         bad.append(BadRow(source.name, row + at, reason, data[: BadRow.MOST_DATA]))
     others = [name for name in wanted(reading) if name != reading.field]
@@ -173,21 +172,6 @@ def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading)
     return table, sorted(bad, key=lambda each: each.row)
 
 
-def _plain(texts: pa.Array) -> pa.Array:
-    """Texts with 64-bit offsets and without a dictionary; other types as they are."""
-    if pa.types.is_dictionary(texts.type):
-        texts.validate(full=True)  # the indices
-        texts = texts.dictionary_decode()
-    if pa.types.is_string(texts.type) or pa.types.is_string_view(texts.type):  # UTF-8 or not
-        as_bytes = texts.view(pa.binary() if pa.types.is_string(texts.type) else pa.binary_view())
-        return as_bytes.cast(pa.large_binary()).view(pa.large_utf8())
-    if pa.types.is_null(texts.type):
-        return texts.cast(pa.large_utf8())
-    if pa.types.is_binary(texts.type) or pa.types.is_binary_view(texts.type):
-        return texts.cast(pa.large_binary())
-    return texts
-
-
 def _with_empty(texts: pa.Array, is_chat: bool) -> pa.Array:
     """Nulls replaced by empty texts or lists."""
     empty: Any = []
@@ -196,23 +180,6 @@ def _with_empty(texts: pa.Array, is_chat: bool) -> pa.Array:
     if pa.types.is_large_string(texts.type):
         empty = empty.decode()
     return pc.if_else(texts.is_valid(), texts, pa.scalar(empty, texts.type))
-
-
-def _broken(texts: pa.Array, field: str) -> Iterator[tuple[int, str, bytes]]:
-    """The rows whose string is not UTF-8, why, and the bytes. Raises `ArrowInvalid` if the column itself is damaged."""
-    try:
-        texts.validate(full=True)
-    except pa.ArrowInvalid:
-        if not pa.types.is_large_string(texts.type):
-            raise
-        texts = texts.view(pa.large_binary())
-        texts.validate(full=True)
-        for at, text in enumerate(texts):
-            data = text.as_py() or b""
-            try:
-                data.decode()
-            except UnicodeDecodeError:
-                yield at, f"column {field!r}: {not_utf8(data)}", data
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -9,6 +9,7 @@ from ..blocks import ROW, BadRow, Block
 from ..packages import pa
 from ..settings import Reading
 from ..sources import Input
+from ..table import not_utf8
 from .lines import MARK, MOST_LINE, check_no_columns
 from .streams import Stream
 
@@ -35,12 +36,3 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
         texts = pa.array([], pa.large_utf8())
     rows = pa.array([first_row] * len(texts), pa.int64())
     yield Block(pa.Table.from_arrays([texts, rows], [reading.field, ROW]), bad, num_bytes)
-
-
-def not_utf8(data: bytes) -> str:
-    """Where a text stops being UTF-8, as a reason."""
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return f"byte {error.start + 1:,} is not UTF-8"
-    return "it is not UTF-8"
