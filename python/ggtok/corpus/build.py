@@ -128,7 +128,7 @@ def build(
         max_length: The most tokens of a document.
         too_long: Whether longer ones are "cut" or left out ("drop"). Both are counted.
         shuffle: A seed: pieces of the inputs are shuffled, and then documents within a buffer. The order depends on
-            nothing else.
+            nothing else. Compressed JSON Lines are unpacked into a temporary folder for that.
         pack: Pack documents into sequences of this length, with their boundaries ("parquet" and "arrow").
         pad_id: What fills packed sequences. Default: the vocabulary's padding token, else its EOS.
         attention_mask: Whether to write a mask of the tokens that are not padding ("parquet" and "arrow").
@@ -187,7 +187,7 @@ def build(
     if pack is not None and kept:
         raise CorpusError("pack puts several documents into a row, so keep cannot carry columns over")
     columns_of = TRAINERS.get(trainer or "", Trainer())
-    if pack is not None and not columns_of.packs:
+    if pack is not None and trainer is not None and columns_of.lengths is None:
         raise CorpusError(f"{trainer} packs documents itself: leave pack out")
     if pad_id is not None and pack is None:
         raise CorpusError("pad_id is for packed sequences: give pack too")

@@ -99,9 +99,8 @@ def encoding_of(
     if wrong := next((name for name, is_given in given.items() if is_given and not is_chat), None):
         raise CorpusError(f"{wrong} is for conversations: give messages too")
     one_of("shape", shape, (None, *SHAPES), CorpusError)
-    names = usual = SHAPES[shape or "messages"].fields
-    if messages is not None:
-        names = names_of("messages", messages)
+    usual = SHAPES[shape or "messages"].fields
+    names = usual if messages is None else names_of("messages", messages)
     if len(names) != len(usual):
         raise CorpusError(f"messages must name {len(usual)} fields, such as {', '.join(usual)}: {len(names)} given")
     if not is_chat:

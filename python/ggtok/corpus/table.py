@@ -162,9 +162,12 @@ def encode_rows(
     source = f"column {encoding.field!r}"
     block = Block(table, [], 0, source)
     column = _column(table, encoding)
-    if not encoding.is_chat and (row := first_not_utf8(column)) is not None:
-        problem = "the text is not UTF-8 (a binary column may hold any bytes)"
-        raise CorpusError(problem, source=source, row=row + 1)
+    start = 1
+    for chunk in [] if encoding.is_chat else column.chunks:
+        for row, *_ in broken(plain(chunk), ""):
+            problem = "the text is not UTF-8 (a binary column may hold any bytes)"
+            raise CorpusError(problem, source=source, row=start + row)
+        start += len(chunk)
     encoded = encode_block(block, tokenizer, encoding, threads, ids)
     if encoded.bad:
         raise CorpusError(encoded.bad[0].reason, source=source, row=encoded.bad[0].row)
@@ -232,16 +235,6 @@ def is_text(type: pa.DataType) -> bool:
 def is_string(type: pa.DataType) -> bool:
     """Whether a column of this type holds texts that are UTF-8."""
     return str(type) in ("string", "large_string", "string_view")
-
-
-def first_not_utf8(column: pa.ChunkedArray) -> int | None:
-    """The place of the first text of a column of strings that is not UTF-8."""
-    start = 0
-    for chunk in column.chunks:
-        for row, *_ in broken(plain(chunk), ""):
-            return start + row
-        start += len(chunk)
-    return None
 
 
 def plain(texts: pa.Array) -> pa.Array:

@@ -27,17 +27,15 @@ class Trainer(NamedTuple):
 
     ids: str = IDS
     lengths: str | None = None
-    """Of the documents in a packed sequence, padding included."""
+    """Of the documents in a packed sequence, padding included. Without it, the trainer takes none."""
     positions: str | None = None
     """Of each token in its document, in a packed sequence."""
     attention_mask: bool = False
-    packs: bool = True
-    """Whether it takes packed sequences."""
 
 
 TRAINERS = {
     "trl": Trainer(lengths="seq_lengths"),
-    "axolotl": Trainer(attention_mask=True, packs=False),
+    "axolotl": Trainer(attention_mask=True),
     "torchtune": Trainer(ids="tokens", lengths="seq_lens", positions="input_pos"),
 }
 
