@@ -55,7 +55,7 @@ longest of these paths."""
 BUDGETS = {
     **{"rust/core": 17_170, "rust/chat": 7_020, "rust/train": 2_900, "rust/explain": 4_030},
     **{"rust/python": 4_740, "rust/wasm": 1_205},
-    **{"tokenizer": 1_475, "chat": 980, "stores": 1_205, "corpus": 3_585, "lab": 8_010},
+    **{"tokenizer": 1_475, "chat": 980, "stores": 1_205, "corpus": 3_595, "lab": 8_010},
     **{"adapters": 580, "cli": 2_825, "": 490},
 }
 """Lines of code of each crate, of each folder of the Python package, and of the files beside them."""

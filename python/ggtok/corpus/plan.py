@@ -62,14 +62,14 @@ def plan(inputs: list[Input], surveys: list[Survey | None], shard_size: int, see
     pieces: list[tuple[Range, int]] = []
     streams: list[Range] = []
     for number, (input, survey) in enumerate(zip(inputs, surveys, strict=True)):
-        if survey is None or (input.compression is not None and survey.size > shard_size):
+        if survey is None or (input.compression is not None and survey.size > shard_size and len(survey.cuts) == 1):
             streams.append(Range(number, 0, None, 1))
             continue
         cuts = survey.cuts
         for cut, after in zip_longest(cuts, cuts[1:]):
-            if KINDS[input.format].has_lines:
+            if KINDS[input.format].has_lines and (input.compression is None or len(cuts) == 1):
                 size = (survey.size if after is None else after.start) - cut.start
-            else:  # a table is cut by row groups, not by bytes
+            else:  # a table is cut by row groups, not by bytes, and the size of an unpacked text is not known
                 size = cut_size(shard_size, seed) if len(cuts) > 1 else survey.size
             pieces.append((Range(number, cut.start, None if after is None else after.start, cut.row), size))
     if seed is not None:

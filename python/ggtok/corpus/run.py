@@ -111,7 +111,7 @@ def _survey(job: Job, threads: int, state: State, progress: Progress) -> list[Su
     state.total_bytes = sum(input.size or 0 for input in files)
 
     def look(input: Input, send: Callable[[object], None]) -> Survey:
-        return fingerprint(input, size, lambda read: send((read, 0, 0)))
+        return fingerprint(input, size, lambda read: send((read, 0, 0)), unpacks=job.settings.shuffle is not None)
 
     found = iter(_on_threads(look, files, threads, state, progress, lambda _: None))
     surveys = [None if input.path is None else next(found) for input in job.inputs]

@@ -1,18 +1,19 @@
 """One pass over a file before it is read: its size, its hash, and where it can be cut into parts of about equal work.
 
 Lines are cut after the first line end at or after each multiple of the wanted size. Parquet files are cut between row
-groups and Arrow files between record batches. What is compressed as a whole cannot be cut.
+groups and Arrow files between record batches. What is compressed as a whole cannot be cut, unless it is unpacked.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import starmap
 from typing import NamedTuple
 
 from ..errors import CorpusError
+from .reading.streams import unpacked
 from .sources import KINDS, Input
 
 CHUNK = 1 << 22
@@ -39,13 +40,16 @@ class Survey:
     """The first part starts with the input."""
 
 
-def fingerprint(source: Input, cut: int, progress: Callable[[int], object] = lambda num_bytes: None) -> Survey:
+def fingerprint(
+    source: Input, cut: int, progress: Callable[[int], object] = lambda num_bytes: None, unpacks: bool = False
+) -> Survey:
     """Surveys a file, which is read once from front to back.
 
     Args:
         source: The input, a file.
         cut: Bytes that a part aims at: of the file, but of uncompressed data in Parquet.
         progress: Called with the number of bytes since the last call. What it raises stops the survey.
+        unpacks: Whether compressed lines are unpacked and cut too, into parts of `cut` bytes of text.
 
     Raises:
         CorpusError: The file cannot be read or is damaged, or it is standard input, which can be read only once.
@@ -67,6 +71,9 @@ def fingerprint(source: Input, cut: int, progress: Callable[[int], object] = lam
         raise CorpusError(f"it cannot be read: {error.strerror}", source=source.name) from error
     if has_lines:
         parts = lines.finish()
+    elif unpacks and KINDS[source.format].has_lines and size > cut // 4:  # else it is hardly longer than a part
+        text = replace(source, path=str(unpacked(source, progress)), compression=None)
+        return Survey(size, digest.hexdigest(), fingerprint(text, cut).cuts)
     elif KINDS[source.format].is_table:
         from .reading import module_of
 

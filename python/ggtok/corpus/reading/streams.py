@@ -6,13 +6,47 @@ followed by something else is an error that says how far the input was read. It 
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from threading import get_ident
 from types import TracebackType
 from typing import Any, Self
 
 from ...errors import CorpusError
 from ..packages import pa
 from ..sources import Input
+
+FOLDER = "GGTOK_UNPACKED"
+"""The variable with the folder of unpacked texts, for the processes that help this one."""
+
+CHUNK = 1 << 22
+"""Bytes that are unpacked at once."""
+
+
+def unpacked(source: Input, watch: Callable[[int], object] = lambda num_bytes: None) -> Path:
+    """A file with the text of a compressed input, to be read from any place.
+
+    It is made once, in a temporary folder that is deleted when the process ends. `watch` is called meanwhile, and can
+    stop it by raising. Raises `CorpusError` as `Stream` does.
+    """
+    if FOLDER not in os.environ:
+        os.environ[FOLDER] = mkdtemp(prefix="ggtok-")
+        atexit.register(rmtree, os.environ[FOLDER], ignore_errors=True)
+    version = os.stat(source.path or "")
+    path = Path(os.environ[FOLDER], f"{version.st_dev}-{version.st_ino}-{version.st_size}-{version.st_mtime_ns}")
+    if not path.exists():
+        part = path.with_suffix(f".{os.getpid()}-{get_ident()}")
+        with Stream(source) as stream, open(part, "wb") as file:
+            while data := stream.read(CHUNK):
+                watch(0)
+                file.write(data)
+        part.replace(path)
+    return path
 
 
 class Stream:
@@ -31,8 +65,9 @@ class Stream:
         try:
             if source.path is None:
                 self._file: Any = sys.stdin.buffer
-            elif source.compression is None:
-                self._file = open(source.path, "rb", buffering=0)  # noqa: SIM115
+            elif source.compression is None or start:
+                path = source.path if source.compression is None else unpacked(source)
+                self._file = open(path, "rb", buffering=0)  # noqa: SIM115
                 self._file.seek(start)
             else:
                 if not source.size:

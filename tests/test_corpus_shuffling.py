@@ -1,0 +1,70 @@
+"""Shuffling: every shard has documents of all inputs, compressed or not, from all of their length."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from ggtok.corpus import build, plan, verify
+
+KB = 1 << 10
+LENGTHS = {"a": 3000, "b": 1500, "c": 1500}
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Two compressed files, and one that is not, with documents of the same size."""
+    monkeypatch.setattr(plan, "LEAST_PIECE", 4 * KB)
+    chance = random.Random(1)
+    paths = []
+    for name, number in LENGTHS.items():
+        noise = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=200)) for _ in range(number)]
+        rows = [{"text": text, "source": name, "place": at} for at, text in enumerate(noise)]
+        data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        paths.append(tmp_path / f"{name}.jsonl{'' if name == 'c' else '.gz'}")
+        paths[-1].write_bytes(data if name == "c" else gzip.compress(data))
+    return paths
+
+
+def test_every_shard_has_documents_of_every_part_of_every_input(sources: list[Path], tmp_path: Path) -> None:
+    options: dict[str, Any] = {"tokenizer": "bpe", "format": "parquet", "keep": ["source", "place"]}
+    options |= {"shuffle": 7, "shard_size": 128 * KB}
+    found = build(sources, tmp_path / "out", threads=1, **options)
+    shards = [pq.read_table(path) for path in sorted((tmp_path / "out").glob("*.parquet"))]
+    assert found.documents == sum(LENGTHS.values())
+    rows = [(row["source"], int(row["place"])) for shard in shards for row in shard.to_pylist()]
+    assert sorted(rows) == [(name, at) for name, number in LENGTHS.items() for at in range(number)]
+    whole = [shard for shard in shards if len(shard) > 300]
+    assert len(whole) >= 6
+    for shard in whole:
+        shares = Counter(shard["source"].to_pylist())
+        for name, number in LENGTHS.items():
+            assert abs(shares[name] / len(shard) - number / 6000) < 0.2, (name, shares)
+        places = [int(row["place"]) for row in shard.to_pylist() if row["source"] == "a"]
+        assert min(places) < 1000
+        assert max(places) > 2000
+        assert abs(sum(places) / len(places) - 1500) < 450
+
+    build(sources, tmp_path / "again", threads=3, **options)
+    for path in (tmp_path / "out").glob("*.parquet"):
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
+    assert verify(tmp_path / "out", tokenizer="bpe", sample=None).problems == []
+
+
+def test_a_chat_is_unpacked_for_all_processes(sources: list[Path], tmp_path: Path) -> None:
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "x" * 500}]
+    data = "".join(json.dumps({"messages": talk, "n": n}) + "\n" for n in range(200)).encode()
+    (tmp_path / "talk.jsonl.gz").write_bytes(gzip.compress(data))
+    options: dict[str, Any] = {"tokenizer": "bpe", "format": "parquet", "messages": "messages", "keep": ["n"]}
+    for threads in (1, 3):
+        build([tmp_path / "talk.jsonl.gz"], tmp_path / str(threads), shuffle=1, threads=threads, **options)
+    tables = [pq.read_table(tmp_path / threads / "00000.parquet") for threads in ("1", "3")]
+    assert tables[0] == tables[1]
+    assert sorted(map(int, tables[0]["n"].to_pylist())) == [*range(200)]
+    assert tables[0]["n"].to_pylist() != [str(n) for n in range(200)]
