@@ -72,7 +72,7 @@ def first_paint() -> dict[str, str]:
     list_of_ids = "".join(f'<span class="an-id token-{at % 4}">{id}</span>' for at, id in enumerate(ids))
     count = f'<h3>BPE</h3><p class="totals"><strong>{len(ids)} tokens</strong></p>'
     line = f'<div class="coloured"><div class="text-line">{strip}</div></div>'
-    return {"text": html.escape(text), "painted": f'{count}{line}<p class="id-list">{list_of_ids}</p>'}
+    return {"text": html.escape(text), "painted": count + line, "ids": f'<p class="id-list">{list_of_ids}</p>'}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""The playground on a plain static server, opened in a browser."""
+"""The playground on a plain static server, opened in a browser: what its tests share, with their fixtures.
+
+Needs Chromium, playwright and the package that `scripts/build_wasm.py` makes; `.ci/playground` has them all.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,37 @@ import functools
 import http.server
 import re
 import shutil
+import sys
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+from conftest import VOCABULARIES
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+import build_playground as build_playground  # noqa: E402
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+needs_package = pytest.mark.skipif(
+    not (build_playground.PACKAGE / "core/ggtok.js").exists(), reason="scripts/build_wasm.py has not been run"
+)
+
+
+def vocabulary(name: str) -> bytes:
+    return (VOCABULARIES / f"{name}.gguf").read_bytes()
+
+
+def launched(*arguments: str) -> Iterator[Any]:
+    """Chromium, for as long as a fixture lives. Without it the test is skipped."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    with sync_api.sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", *arguments])
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -71,7 +100,7 @@ class Opened:
 
     def expect_ids(self, expected: list[int]) -> None:
         self.expect_tokens(len(expected))
-        shown = "Array.from(document.querySelectorAll('#sides .an-id'), (id) => id.textContent).join()"
+        shown = "Array.from(document.querySelectorAll('details .an-id'), (id) => id.textContent).join()"
         self.until(f"{shown} === '{','.join(map(str, expected))}'")
 
     def drop(self, *files: tuple[str, bytes]) -> None:
@@ -114,3 +143,34 @@ class Opened:
         count = "fetch('files.json').then((found) => found.json()).then((names) => names.length)"
         kept = "caches.open('ggtok-playground').then((cache) => cache.keys()).then((keys) => keys.length)"
         self.until(f"Promise.all([{kept}, {count}]).then(([kept, all]) => kept > all)")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    assert build_playground.build(folder / "docs" / "playground")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(folder: Path) -> Iterator[Site]:
+    site = Site(folder)
+    yield site
+    site.stop()
+
+
+@pytest.fixture
+def opened(request: pytest.FixtureRequest, browser: Any, site: Site) -> Iterator[Callable[..., Opened]]:
+    """Opens the page in a new context. What goes wrong in it fails the test, apart from what its module expects."""
+    pages: list[Opened] = []
+
+    def open_page(fragment: str = "", script: str = "", **settings: Any) -> Opened:
+        pages.append(Opened(browser, site.url, **settings))
+        pages[-1].context.add_init_script(script)
+        return pages[-1].goto(fragment)
+
+    yield open_page
+    expected = getattr(request.module, "EXPECTED", ())
+    for each in pages:
+        each.context.close()
+        assert [error for error in each.errors if not any(part in error for part in expected)] == []

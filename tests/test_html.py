@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -22,6 +21,7 @@ from ggtok.lab.explain.tables import Cell, LazyRows, Row, section
 from ggtok.lab.explain.verdict import verdict
 from hypothesis import given
 from hypothesis import strategies as st
+from playground_browser import launched
 
 EVIL = "<img src=x onerror=\"document.title='run'\"></script><script>document.title='run'</script><!-- &lt; ]]>"
 TEXT = "What is LoRA? Naïve 🦙\n\tdon't\x00 <|im_end|>"
@@ -146,17 +146,10 @@ def test_any_text_makes_a_page(text: str | bytes, name: str) -> None:
 
 # In a browser
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Headless Chromium, if it is installed."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed")
-    with sync_api.sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    yield from launched()
 
 
 class Opened:
@@ -416,7 +409,7 @@ def test_themes_and_narrow_screens(opened: Any, scheme: str) -> None:
     page = opened(trace, color_scheme=scheme, viewport={"width": 390, "height": 800})
 
     def is_dark() -> bool:
-        paper = page.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        paper = page.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
         return sum(map(int, re.findall(r"\d+", paper)[:3])) < 200
 
     assert is_dark() == (scheme == "dark")

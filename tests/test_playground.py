@@ -1,69 +1,27 @@
-"""The playground in a browser: what it shows is what Python says, whatever is typed, pasted, dropped or linked.
-
-Needs Chromium, playwright and the package that `scripts/build_wasm.py` makes; `.ci/playground` has them all.
-"""
+"""The playground in a browser: what it shows is what Python says, whatever is typed, pasted, dropped or linked."""
 
 from __future__ import annotations
 
 import os
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import playground_browser
 import pytest
-from conftest import BUILTIN, SHARED, TOKENIZERS, VOCABULARIES
-from playground_browser import CHROMIUM, Opened, Site
+from conftest import BUILTIN, SHARED, TOKENIZERS
+from playground_browser import Opened, Site, build_playground, launched, vocabulary
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "scripts"))
-import build_playground  # noqa: E402
-
-pytestmark = pytest.mark.skipif(
-    not (build_playground.PACKAGE / "ggtok.js").exists(), reason="scripts/build_wasm.py has not been run"
-)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    assert build_playground.build(folder / "docs" / "playground")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def site(folder: Path) -> Iterator[Site]:
-    site = Site(folder)
-    yield site
-    site.stop()
+pytestmark = playground_browser.needs_package
+folder = playground_browser.folder
+site = playground_browser.site
+opened = playground_browser.opened
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed")
-    with sync_api.sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-
-
-@pytest.fixture
-def opened(browser: Any, site: Site) -> Iterator[Callable[..., Opened]]:
-    pages: list[Opened] = []
-
-    def open_page(fragment: str = "", **settings: Any) -> Opened:
-        pages.append(Opened(browser, site.url, **settings))
-        return pages[-1].goto(fragment)
-
-    yield open_page
-    for each in pages:
-        each.context.close()
-        assert not each.errors
-
-
-def vocabulary(name: str) -> bytes:
-    return (VOCABULARIES / f"{name}.gguf").read_bytes()
+    yield from launched()
 
 
 # Tokens
@@ -391,54 +349,6 @@ def test_differences_of_cuts_agree_with_sets(opened: Any) -> None:
         }"""
     )
     assert wrong == []
-
-
-# Explain
-
-
-def test_a_click_explains(opened: Any) -> None:
-    page = opened("#v=bpe&t=What+is+LoRA%3F")
-    page.page.locator("#sides .piece").nth(2).click()
-    page.page.locator("#explain").wait_for(state="visible")
-    page.page.locator("#explain .node").first.wait_for()
-    assert page.page.locator("#sides .piece").nth(2).get_attribute("aria-selected") == "true"
-    page.page.get_by_text("Why is it not one token with the").first.wait_for()
-    page.page.get_by_role("button", name="Close").click()
-    page.page.locator("#explain").wait_for(state="hidden")
-
-
-def test_the_steps_follow_the_text(opened: Any) -> None:
-    page = opened("#v=unigram&t=Hello+World")
-    page.page.locator("#sides .piece").nth(1).click()
-    page.page.locator("#explain .caption").wait_for()
-    page.page.focus("#text")
-    page.type("Hello World, unfathomable")
-    page.page.locator("#explain [role=option]", has_text="able").first.wait_for()
-    assert page.page.evaluate("document.activeElement.id") == "text"
-    page.type("long " * 500)
-    page.page.get_by_text("before the last change").wait_for()
-    page.type("")
-    page.page.locator("#explain").wait_for(state="hidden")
-
-
-def test_the_steps_stay_open_at_their_place(opened: Any) -> None:
-    page = opened("#v=spm&t=Hello+unfathomable+%3C%7Cim_end%7C%3E")
-    page.page.locator("#sides .piece", has_text=re.compile("^f$")).click()
-    chosen = page.page.locator("#explain .card > h3")
-    for change, text in (("spm", "f"), ("#bos", "f"), ("unigram", "fa"), ("bpe", "f"), ("#special", "f")):
-        page.page.click(change) if change.startswith("#") else page.page.select_option("#vocabulary", change)
-        chosen.filter(has_text=re.compile(f": {text}\\s*$")).wait_for()
-    page.page.locator("#sides .piece.special").click()
-    page.page.get_by_text("it becomes one token, and the text is cut around it").wait_for()
-    assert page.page.locator("#explain .tokens > .token").all_text_contents() == ["<|im_end|>12993"]
-
-
-def test_a_long_text_is_not_explained(opened: Any) -> None:
-    page = opened("#v=bpe&t=")
-    page.type("word " * 3000)
-    page.expect_tokens(TOKENIZERS["bpe"].count("word " * 3000))
-    page.page.locator("#sides .piece").first.click()
-    page.page.get_by_text("Take a part of the text").wait_for()
 
 
 # What can go wrong

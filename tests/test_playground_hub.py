@@ -9,27 +9,26 @@ import gzip
 import json
 import re
 import shutil
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import ggtok
+import playground_browser
 import pytest
 from conftest import TOKENIZERS, VOCABULARIES
-from playground_browser import CHROMIUM, Opened, Site
+from playground_browser import Opened, Site, launched, vocabulary
 from playground_hub import CDN, HUB, OTHER, TOKEN, Hub
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "scripts"))
-import build_playground  # noqa: E402
-
 pytestmark = [
-    pytest.mark.skipif(
-        not (build_playground.PACKAGE / "core/ggtok.js").exists(), reason="scripts/build_wasm.py has not been run"
-    ),
+    playground_browser.needs_package,
     pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed"),
 ]
+folder = playground_browser.folder
+site = playground_browser.site
+opened = playground_browser.opened
+EXPECTED = ("request to https://", "Failed to load resource", "has been blocked by CORS")
+"""What the Hub may answer without failing a test."""
 NAME = "acme/Tiny-GGUF"
 QUANTIZED = f"hf:{NAME}:Q4_K_M"
 TEMPLATE = (
@@ -39,28 +38,10 @@ TEMPLATE = (
 )
 
 
-def vocabulary(name: str) -> bytes:
-    return (VOCABULARIES / f"{name}.gguf").read_bytes()
-
-
 def with_template(folder: Path) -> bytes:
     path = folder / "chat.gguf"
     ggtok.edit(VOCABULARIES / "bpe.gguf", path, chat_template=TEMPLATE)
     return path.read_bytes()
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    assert build_playground.build(folder / "docs" / "playground")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def site(folder: Path) -> Iterator[Site]:
-    site = Site(folder)
-    yield site
-    site.stop()
 
 
 @pytest.fixture(scope="module")
@@ -93,29 +74,7 @@ def hub(server: Hub) -> Hub:
 
 @pytest.fixture(scope="module")
 def browser(server: Hub) -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed")
-    with sync_api.sync_playwright() as playwright:
-        arguments = ["--no-sandbox", *server.arguments()]
-        yield playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-
-
-@pytest.fixture
-def opened(browser: Any, site: Site) -> Iterator[Callable[..., Opened]]:
-    """Opens the page in a new context. What goes wrong in it fails the test, apart from answers of the Hub."""
-    pages: list[Opened] = []
-
-    def open_page(fragment: str = "", script: str = "", **settings: Any) -> Opened:
-        pages.append(Opened(browser, site.url, **settings))
-        pages[-1].context.add_init_script(script)
-        return pages[-1].goto(fragment)
-
-    yield open_page
-    for each in pages:
-        each.context.close()
-        expected = ("request to https://", "Failed to load resource", "has been blocked by CORS")
-        assert [error for error in each.errors if not any(part in error for part in expected)] == []
+    yield from launched(*server.arguments())
 
 
 def name(page: Opened, model: str, button: str = "#open") -> None:
@@ -366,16 +325,16 @@ def test_the_first_paint_is_what_the_engine_gives(opened: Any, browser: Any, sit
     """The tokens in the page's source are those of the strip that replaces them."""
     read = "(all) => all.map((piece) => [piece.textContent, piece.className.trim()])"
     still = Opened(browser, site.url, java_script_enabled=False).goto()
-    parts = ("#painted .piece", "#painted .an-id")
-    painted = [still.page.eval_on_selector_all(part, read) for part in parts]
-    assert still.page.locator("#painted .piece").first.is_visible()
+    parts = ("#result {} .piece", "#ids {} .an-id")
+    painted = [still.page.eval_on_selector_all(part.format(".painted"), read) for part in parts]
+    assert still.page.locator(".painted .piece").first.is_visible()
     still.context.close()
     page = opened()
     page.page.locator("#sides .piece").first.wait_for()
-    drawn = [page.page.eval_on_selector_all(part.replace("painted", "sides"), read) for part in parts]
+    drawn = [page.page.eval_on_selector_all(part.format("> :not(.painted)"), read) for part in parts]
     assert painted == drawn
     assert len(painted[0]) > 20
-    assert not page.page.locator("#painted").is_visible()
+    assert page.page.locator(".painted:visible").count() == 0
     assert not page.page.locator("#loading").is_visible()
 
 

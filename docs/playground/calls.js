@@ -68,14 +68,6 @@ function tokensOf({ tokenizer, known }, ids, shown) {
   return tokens;
 }
 
-const numCharacters = (text) => {
-  let count = text.length;
-  for (let at = 0; at < text.length; at++) {
-    if ((text.charCodeAt(at) & 0xfc00) === 0xdc00) count--; // the second half of a pair
-  }
-  return count;
-};
-
 const calls = {
   /** What a vocabulary is. */
   async about(vocabulary) {
@@ -92,7 +84,7 @@ const calls = {
   async encode(vocabulary, text, options, shown) {
     const entry = await open(vocabulary);
     const { ids, spans } = entry.tokenizer.encodeWithOffsets(text, { ...options, unit: "byte" });
-    return { ids, spans, tokens: tokensOf(entry, ids, shown), characters: numCharacters(text) };
+    return { ids, spans, tokens: tokensOf(entry, ids, shown) };
   },
   /** The same of a conversation, and its text and messages. */
   async chat(vocabulary, body, options, shown) {

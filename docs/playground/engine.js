@@ -24,7 +24,7 @@ export class Engine {
   /** The worker of a script starts with the first call, and after a crash a new one with the next call.
    * `onCrash(message, goesOn)` is called after a crash; `goesOn` is false if no worker has worked so far, or too many
    * have crashed. */
-  constructor(script, onCrash) {
+  constructor(script, onCrash = () => {}) {
     this.#script = new URL(script, import.meta.url);
     this.#onCrash = onCrash;
   }

@@ -2,7 +2,8 @@
  *
  * `#v=bpe&t=text`, where `v` and `w` are the vocabularies (`file:` before the name of a file, `hf:owner/name:Q4_K_M`
  * for one on the Hugging Face Hub, or the address of a file), `s=1` reads special tokens, `b=0` adds no BOS or EOS, and
- * `k=3` shows the steps of the token with that index. A long text is in `z` instead of `t`: deflate and base64url. */
+ * `k=3` shows the steps of the token with that index, `k=3.merge.2` one of them. A long text is in `z` instead of
+ * `t`: deflate and base64url. */
 
 /** The most characters of a fragment: mail and chat programs cut longer addresses. */
 export const MOST_CHARACTERS = 8000;
@@ -67,6 +68,6 @@ export async function fromFragment(fragment) {
     other: given.get("w") || null,
     special: given.get("s") === "1",
     bos: given.get("b") !== "0",
-    step: /^\d{1,6}$/.test(given.get("k") ?? "") ? Number(given.get("k")) : null,
+    step: /^\d{1,6}(\.[\w.]{1,40})?$/.exec(given.get("k"))?.[0] ?? null,
   };
 }

@@ -32,10 +32,9 @@ const state = { ...FIRST };
 const crashed = (message, goesOn) => {
   const failed = `The tokenizer could not be started: ${message}.`;
   notify(goesOn ? `The tokenizer stopped (${message}) and has been started again.` : failed);
-  explainer.close();
 };
 const engine = new Engine("worker.js", crashed);
-const full = new Engine("full.js", crashed); // starts when steps or a chat are first asked for
+const full = new Engine("full.js"); // starts when steps or a chat are first asked for, which say if it cannot
 const models = new Models(engine, byId("named"), {
   opened(choice, place) {
     notify("");
@@ -135,16 +134,17 @@ async function openFiles(list) {
 
 const sides = ["first", "second"].map((lane) => new Side(engine, lane, choose, answered));
 const pair = new Pair((at, token) => choose(sides[at], token), (at, token) => sides[at].point(token));
-const explainer = new Explainer(full, byId("explain"), { token: mark, close: closed });
+const explainer = new Explainer(full, byId("explain"), { step: mark, close: closed });
 let options = {};
-let selected = null;
+let selected = null; // the side and the token whose steps are shown; null for a token that is not chosen yet
+let opensItself = false; // whether steps are shown before a token is chosen
 
 const choices = () => [state.vocabulary, ...(state.other ? [state.other] : [])];
 
-/** Marks the token whose steps are shown. */
-function mark(at) {
+/** Marks the token whose steps are shown, at one of them. */
+function mark(at, step) {
   selected = [selected[0], at];
-  keepStep(selected[0] === sides[0] ? at : null);
+  keepStep(selected[0] === sides[0] ? [at, ...(step ? [step] : [])].join(".") : null);
   for (const side of sides) side.strip.select(side === selected[0] ? at : undefined);
   pair.select(sides.indexOf(selected[0]), at);
 }
@@ -160,33 +160,45 @@ function followChoice(text) {
 }
 
 /** Opens the steps of a token. */
-function choose(side, at) {
+function choose(side, at, step) {
   const choice = choices()[sides.indexOf(side)];
   selected = [side, at];
-  mark(at);
-  explainer.open(caseOf(choice, side.text), at);
+  if (at !== null) mark(at, step);
+  explainer.open(caseOf(choice, side.text), at, step);
 }
+
+/** Opens the steps that a link names, or those of some token once the page is used. */
+function showSteps() {
+  const [side] = sides;
+  if (selected || !side.text) return;
+  const [, at, step] = /^(\d+)\.?(.*)$/.exec(state.step) ?? [];
+  if (at < side.result.ids.length) choose(side, Number(at), step);
+  else if (opensItself) choose(side, null);
+}
+const use = () => {
+  opensItself = true;
+  showSteps();
+};
+for (const type of ["pointermove", "keydown", "scroll"]) addEventListener(type, use, { once: true });
 
 function closed(byHand) {
   const [side, at] = selected ?? [];
   side?.strip.select(undefined);
   pair.select();
   if (byHand) state.other ? pair.focus(sides.indexOf(side), at) : side?.strip.focus(at);
+  if (byHand) opensItself = false;
   selected = null;
   keepStep(null);
 }
 
 function keepStep(step) {
-  if (state.step === step) return;
   state.step = step;
   keepInAddress();
 }
 
 function answered(side) {
   if (side === sides[0]) say(side);
-  if (side === sides[0] && state.step !== null && !selected && state.step < (side.result?.ids.length ?? 0)) {
-    choose(side, state.step);
-  }
+  showSteps();
   const isBoth = state.other && sides[0].text === sides[1].text;
   if (!isBoth) return;
   pair.element.hidden = false;
@@ -222,6 +234,7 @@ function updateTokens(opensLinks = false) {
   const isWhole = text === state.text;
   byId("status").hidden = isWhole;
   byId("status").textContent = isWhole ? "" : HALF;
+  byId("shared").textContent = "";
   keepInAddress();
 }
 
@@ -237,6 +250,7 @@ function render(opensLinks = false) {
   if (options.addSpecial !== state.bos || options.parseSpecial !== state.special) {
     options = { addSpecial: state.bos, parseSpecial: state.special };
   }
+  (state.other ? sides[0].body : byId("ids")).append(sides[0].ids);
   const elements = state.other ? [pair.element, ...sides.map(({ element }) => element)] : [sides[0].element];
   byId("sides").replaceChildren(...elements);
   byId("sides").classList.toggle("comparing", state.other !== null);
@@ -284,7 +298,6 @@ async function writeAddress() {
 
 function keepInAddress() {
   clearTimeout(waiting);
-  byId("shared").textContent = "";
   waiting = setTimeout(writeAddress, 300);
 }
 
@@ -293,6 +306,7 @@ async function readAddress() {
     const given = await fromFragment(location.hash);
     const isKnown = (choice) => choice && (choice.startsWith(FILE) || choice in EMBEDDED || isRemote(choice));
     const named = given.vocabulary;
+    explainer.close();
     if (named && !isKnown(named)) notify(`No vocabulary here is named ${named}.`);
     Object.assign(state, given, {
       text: given.text ?? kept() ?? FIRST.text,
@@ -304,7 +318,6 @@ async function readAddress() {
     notify(`The text of this link could not be read: ${error.message}.`);
   }
   written = location.hash;
-  if (state.text !== FIRST.text || state.vocabulary !== FIRST.vocabulary || state.other) byId("painted").hidden = true;
   render(true);
 }
 

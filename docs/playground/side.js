@@ -53,7 +53,7 @@ export class Side {
     });
     const buttons = el("div", { class: "id-buttons" }, this.copyButtons);
     const bar = el("div", { class: "spread" }, this.pointed, buttons);
-    this.ids = el("details", { open: true }, el("summary", {}, "Ids"), this.strip.idList);
+    this.ids = el("details", { open: true, hidden: true }, el("summary", {}, "Ids"), this.strip.idList);
     this.body = el("div", {}, this.strip.list, this.more, bar, this.ids);
     this.element = el("div", { class: "view-of" }, this.title, this.counts, this.problem, this.body);
   }
@@ -85,7 +85,7 @@ export class Side {
     this.element.removeAttribute("aria-busy");
     this.problem.textContent = message;
     this.problem.hidden = false;
-    this.body.hidden = true;
+    this.body.hidden = this.ids.hidden = true;
     this.counts.textContent = "";
   }
 
@@ -98,11 +98,11 @@ export class Side {
     this.element.removeAttribute("aria-busy");
     this.problem.hidden = true;
     this.body.hidden = false;
-    const { ids, characters } = result;
-    const facts = [plural(ids.length, "token"), plural(characters, "character"), plural(this.bytes.length, "byte")];
+    const { ids } = result;
+    const characters = charactersIn(this.bytes, this.bytes.length);
     const rate = ids.length ? ` · ${(characters / ids.length).toFixed(1)} characters per token` : "";
-    const more = ` · ${facts.slice(1).join(" · ")}`;
-    this.counts.replaceChildren(el("strong", {}, facts[0]), more, el("span", { class: "per-token" }, rate));
+    const more = ` · ${plural(characters, "character")} · ${plural(this.bytes.length, "byte")}`;
+    this.counts.replaceChildren(el("strong", {}, plural(ids.length, "token")), more, el("span", { class: "per-token" }, rate));
     this.strip.update(text, this.bytes, result, this.most);
     this.strip.list.hidden = this.ids.hidden = !ids.length;
     this.more.hidden = ids.length <= this.most;

@@ -43,7 +43,7 @@ const addressOf = ({ key }, unit, inner) => [key, unit + 1, ...(inner == null ? 
 
 /**
  * Builds the frame in a container. `head` and `foot` are nodes over and below the steps. `onStep(stages, at)` is called
- * after each step; `at` is `{stage, unit, inner, isOpen}`, places in `stages`. With the option `links`, the page's
+ * after each step; `at` is `{stage, unit, inner, isOpen, address}`, places in `stages` and what a link says. With the option `links`, the page's
  * address says the step. Keys work in the element `keys`. Returns `{show, showToken, next, destroy}`.
  */
 function mountFrame(container, { idea, names: stageNames, units, head = [], foot = [], onStep = () => {} }, { links = false, keys = null } = {}) {
@@ -147,7 +147,8 @@ function mountFrame(container, { idea, names: stageNames, units, head = [], foot
     openButton.hidden = !(unit.opens && unit.length > 1);
     openButton.textContent = closed ? `Open ${unit.length.toLocaleString("en")} steps` : "Close steps";
     openButton.title = closed ? "See the steps in this one (Enter)" : "Back to one step (Enter)";
-    link.href = `#step=${addressOf(stage, at.unit, closed || unit.length < 2 ? null : at.inner)}`;
+    const address = addressOf(stage, at.unit, closed || unit.length < 2 ? null : at.inner);
+    link.href = `#step=${address}`;
     link.textContent = "link";
     caption.replaceChildren(...[unit.caption(step)].flat());
     const drawn = unit.draw(step, view);
@@ -155,7 +156,7 @@ function mountFrame(container, { idea, names: stageNames, units, head = [], foot
     for (const box of [caption, picture]) keepRoom(box, before?.stage !== at.stage);
     folds.replaceChildren(...(unit.folds?.(at.inner) ?? []).map(foldOf));
     if (isForward) animate(picture, speed);
-    onStep(stages, { ...at, inner: step ?? unit.length - 1, isOpen: !closed });
+    onStep(stages, { ...at, inner: step ?? unit.length - 1, isOpen: !closed, address });
   }
 
   /** One step on, or back. Returns whether there is one. */

@@ -5,7 +5,7 @@
 const LEAF = 34; // about how wide a symbol is drawn
 const LEVEL = 62;
 const ROWS = 8; // of a long word, those around the step are drawn
-const LIST = 250; // the room for the list beside the tree
+const LIST = 310; // the room for the list beside the tree
 const MOST_PAIRS = 8; // that are listed
 
 /** About how wide a text is in pixels, in letters of 13.5 pixels that are equally wide. */
@@ -44,7 +44,7 @@ function drawTree(drawing, step, { width }) {
   const now = symbols.find(({ born }) => born === done && step);
   const row = now ? rows.findIndex(([, to]) => now.from < to) : 0;
   const [first, last] = windowAround(row, ROWS, rows.length);
-  const room = isBeside ? width - LIST - 20 : width;
+  const room = rows.length > 1 ? 0 : isBeside ? width - LIST : width; // the rows of a tree have one scale
   const trees = rows.slice(first, last).map((range) => treeRow(drawing, symbols, range, { done, step, count, room }));
   const note = partNote("Symbols", [rows[first]?.[0] ?? 0, rows[last - 1]?.[1] ?? 0], drawing.letters.cells.length);
   const list = hasList ? pairList(drawing.pairs, step, count) : null;

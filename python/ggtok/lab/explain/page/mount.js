@@ -18,18 +18,18 @@ function whyOf(why) {
 }
 
 /**
- * Builds the view of a trace inside a container. `page` is all that it shows, as `RawTrace.page` has it. `why` says why a token is not
- * one with the next: an array of `[place, {reasons}]`, or a function (place) → `{reasons}`, null, or a promise. `sections`
- * are tables. Options: `onToken(at)` is called when a token is chosen, keys work in the element `keys`, and with
- * `links` the page's address says the step and the keys work in the whole page. Returns `{showToken(at),
- * showStepOf(at), show(step), destroy()}`; a step is as in links, such as `merge.2`. `showStepOf(at)` goes to the step
- * that makes a token, without choosing the token.
+ * Builds the view of a trace inside a container. `page` is all that it shows, as `RawTrace.page` has it. `why` says why a
+ * token is not one with the next: an array of `[place, {reasons}]`, or a function (place) → `{reasons}`, null, or a
+ * promise. `sections` are tables. Options: `onToken(at)` is called when a token is chosen and `onStep(step)` after each
+ * step, keys work in the element `keys`, and with `links` the page's address says the step and the keys work in the
+ * whole page. Returns `{showToken(at), showStepOf(at), show(step), destroy()}`; a step is as in links, such as `merge.2`.
+ * `showStepOf(at)` goes to the step that makes a token, without choosing the token.
  */
-function mountTrace(container, { page, why, sections = null }, { onToken = () => {}, ...options } = {}) {
+function mountTrace(container, { page, why, sections = null }, { onToken = () => {}, onStep = () => {}, ...options } = {}) {
   const trace = prepare(page);
   const strip = tokenStrip(trace, whyOf(why), (at) => {
-    showToken(at, true);
     onToken(at);
+    showToken(at, true);
   });
   const showToken = (at, isByHand = false) => {
     frame.showToken(at);
@@ -53,6 +53,7 @@ function mountTrace(container, { page, why, sections = null }, { onToken = () =>
         strip.show(rangesKnown(stages, at));
         const [from, to] = unit.tokens;
         strip.activate(...(at.isOpen && unit.byStep ? [from + at.inner, from + at.inner + 1] : [from, to]));
+        onStep(at.address);
       },
     },
     options,

@@ -154,7 +154,7 @@ function tokenCard(trace, at, why, select) {
     return box;
   });
   const rows = facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
-  return [el("h3", {}, "The token that you chose: ", el("strong", {}, line)), el("dl", {}, rows), ...reasons];
+  return [el("h3", {}, "Selected token: ", el("strong", {}, line)), el("dl", {}, rows), ...reasons];
 }
 
 /** Why the token `at` is not one with its neighbour: `left` is the first of the two. */
