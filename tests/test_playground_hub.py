@@ -353,6 +353,18 @@ def test_a_first_visit_loads_little(opened: Any, folder: Path) -> None:
     assert sum(sizes.values()) <= 800_000, sizes
 
 
+def test_the_page_names_all_scripts_that_it_starts_with(folder: Path) -> None:
+    """So that a browser asks for them at once, and not for each after the one that imports it."""
+    folder = folder / "docs/playground"
+    needed, waiting = set(), ["main.js"]
+    while waiting:
+        needed.add(name := waiting.pop())
+        found = re.findall(r'^import .*"\./(.*)";', (folder / name).read_text(encoding="utf-8"), re.MULTILINE)
+        waiting += set(found) - needed
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert set(re.findall(r'modulepreload" href="(.*?)"', page)) == needed
+
+
 def test_ids_are_copied_in_three_forms(opened: Any) -> None:
     ids = TOKENIZERS["bpe"].encode("Naïve is")
     page = opened("#v=bpe&t=Na%C3%AFve+is")

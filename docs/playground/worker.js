@@ -1,4 +1,5 @@
 /* The worker with the small engine: it opens, encodes and counts. */
+import "./ggtok/core/ggtok_bg.js"; // asked for with the others, and not after them
 import * as ggtok from "./ggtok/core/ggtok.js";
 import { serve } from "./calls.js";
 
