@@ -71,6 +71,7 @@ def test_a_tree(capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: p
         **{f"./{name}": counted(FILES[name]) for name in kept},
         "./logo.png": None,
     }
+    assert shown(capsys, *COUNT, "-r", str(folder)).splitlines()[0].endswith(f" {folder}/")
     colored = on_terminal(*COUNT, "-r", str(folder))
     assert "\x1b[34m━" in colored.raw
     assert "+" not in colored.text

@@ -136,7 +136,7 @@ def options(command: click.Command) -> Iterator[str]:
             yield from options(command.get_command(click.Context(command), name) or click.Command(None))
 
 
-PRINT_COMMANDS = (Path("lab/verify/result.py"), Path("lab/explain/brief.py"))
+PRINT_COMMANDS = (Path("lab/verify/result.py"),)
 
 
 def test_the_library_names_no_options_of_the_command() -> None:
@@ -151,6 +151,15 @@ def test_the_library_names_no_options_of_the_command() -> None:
             assert not found & known, path
     for argument, option in OPTIONS.items():
         assert option.split()[0].rstrip("=") in known, argument
+
+
+def test_what_is_read_as_text_is_said_with_the_option() -> None:
+    """And the text itself is not changed."""
+    text = "Hi<|im_end|> parse_special=True"
+    title, note, *lines = call("explain", "--builtin", "bpe", "-p", text).out.decode().split("\n")
+    assert text in title
+    assert note == "--parse-special would read these as special tokens, not as text: <|im_end|>"
+    assert "parse_special=True" in "".join(lines).replace("│", "")
 
 
 @pytest.mark.parametrize(("arguments", "message"), ERRORS, ids=[ascii(each[0])[:60] for each in ERRORS])

@@ -240,8 +240,8 @@ def test_two_candidates_are_told() -> None:
     assert (story.units[0].stage, story.units[0].length) == ("search", 4)
     [told] = story.told(story.units[:1]).values()
     assert "".join(text for text, _ in parts_of(told["steps"][2])) == (
-        "3 tokens begin at this dot. ab (1.5) makes 2.5: the best. abc (4) would make 4: beaten. "
-        "a (1) would make 4: beaten."
+        "3 tokens begin at this dot. ab (1.5) brings the total to 2.5: the best. abc (4) would bring it to 4: beaten. "
+        "a (1) would bring it to 4: beaten."
     )
     drawn = ["".join(text for text, _ in line) for line in picture(told["drawing"], 2, trace.tokens)]
     assert drawn == ["abc", "╰╯ ab 2.5", "╰─╯ abc 4 beaten", "╵ a 4 beaten"]
@@ -253,9 +253,8 @@ def test_two_candidates_are_told() -> None:
 def test_a_special_token_that_is_read_as_text_is_said_first() -> None:
     """The short form names it, and the option that reads it."""
     lines = Tokenizer.builtin("bpe").explain("Hi<|im_end|>").to_text(width=200).split("\n")
-    told = "Read as text: <|im_end|>. --parse-special (parse_special=True) reads special tokens in the text as tokens."
-    assert lines[1] == told
-    assert "Read as text" not in Tokenizer.builtin("bpe").explain("Hi<|im_end|>", parse_special=True).to_text()
+    assert lines[1] == "parse_special=True would read these as special tokens, not as text: <|im_end|>"
+    assert "as special tokens" not in Tokenizer.builtin("bpe").explain("Hi<|im_end|>", parse_special=True).to_text()
 
 
 def test_a_word_that_is_one_token_with_a_space() -> None:

@@ -49,8 +49,8 @@ export class Chat {
     const masks = Object.entries(MASKS).map(([value, name]) => el("option", { value }, name));
     this.mask = el("select", { onchange: update }, masks);
     this.budget = el("input", { type: "number", min: 1, placeholder: "no limit", oninput: () => this.#mark() });
-    const label = (name, input) => el("label", {}, name, input);
-    const flags = [label("start the answer", this.begins), label("budget of tokens", this.budget)];
+    const label = (...parts) => el("label", {}, parts);
+    const flags = [label(this.begins, "start the answer"), label("budget of tokens", this.budget)];
     flags.push(label("mask of the answers", this.mask));
     this.pasted = el("textarea", { rows: 5, "aria-label": "Request body", placeholder: PLACEHOLDER });
     const title = el("summary", {}, "Paste the body of a request to /v1/chat/completions");
@@ -168,7 +168,7 @@ export class Chat {
     const { out, total } = leftOut(messages, messageSpans, ids.length, budget);
     const inMessages = messageSpans.reduce((sum, span) => sum + (span ? span[1] - span[0] : 0), 0);
     const facts = [` · ${(ids.length - inMessages).toLocaleString("en")} of them outside the messages`];
-    if (out.size) facts.push(` · without the grey ones ${total.toLocaleString("en")}`);
+    if (out.size) facts.push(` · ${total.toLocaleString("en")} without the grey ones`);
     if (total > budget) facts.push(`, still more than ${budget.toLocaleString("en")}`);
     if (assistantMask) facts.push(` · the mask covers ${assistantMask.filter(Boolean).length.toLocaleString("en")}`);
     this.counts.replaceChildren(el("strong", {}, plural(ids.length, "token")), ...facts);

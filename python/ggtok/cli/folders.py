@@ -78,7 +78,7 @@ class Node:
         """Adds a file below it; one without a count is binary."""
         node, number = self, count or 0
         node.count += number
-        for name in filter(None, path.split(os.sep)):
+        for name in filter(None, [path[: path.startswith(os.sep)], *path.split(os.sep)]):  # "/" is a folder, too
             node = node.below.setdefault(name, Node())
             node.count += number
         node.is_binary = count is None
@@ -103,7 +103,7 @@ def print_tree(tree: Node) -> None:
     while len(root.below) == 1 and next(iter(root.below.values())).below:
         [(last, root)] = root.below.items()
         name = os.path.join(name, last)
-    for node, line in root.rows(name + "/" * bool(root.below)):
+    for node, line in root.rows(os.path.join(name, "") if root.below else name):
         share = node.count / tree.count if tree.count else 0
         bar = painted(f"{CELL * round(share * BAR):{BAR}}", "34" * colors)
         numbers = f"{node.count:>{width},} {bar}{share:4.0%}"

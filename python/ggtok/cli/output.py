@@ -29,6 +29,7 @@ OBEYED = ("Cc", "Cf", "Zl", "Zp")
 OPTIONS = {
     "input_format": "--input-format",
     "library=": "--libllama ",
+    "parse_special=True": "--parse-special",
     "offline=True": "--offline",
     "offline=False": "--online",
     "template='chatml'": "--template chatml",
@@ -49,9 +50,14 @@ SLICE = 4096
 
 def to_stderr(message: str) -> None:
     """One line on standard error, with options for the arguments that it names."""
+    print(f"ggtok: {printable(' '.join(with_options(message).split()))}", file=sys.stderr, flush=True)
+
+
+def with_options(message: str) -> str:
+    """A message of the library, with options for the arguments that it names."""
     for argument, option in OPTIONS.items():
         message = message.replace(argument, option)
-    print(f"ggtok: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
+    return message
 
 
 def printable(text: str) -> str:

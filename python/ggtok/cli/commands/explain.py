@@ -22,11 +22,11 @@ from ...lab.explain.trie import explain_trie, trie_sections
 from ...lab.explain.utf8 import to_bytes
 from ...tokenizer.files import write
 from ..completion import MODEL
-from ..file_arguments import OUTPUT, check_output
+from ..file_arguments import OUTPUT, check_output, short_names
 from ..inputs import Source, takes_files
 from ..inputs import sources as sources_of
 from ..options import DEFAULT, Model, as_json, is_typed, takes_model, takes_special
-from ..output import print_json, wants_colors
+from ..output import print_json, wants_colors, with_options
 from ..pair import MOST_LINES, print_pair, print_verdict
 from ..table import print_line
 from ..view import screen
@@ -116,18 +116,19 @@ def _traces(request: Request, sources: list[Source], step: bool, span: tuple[int
         elif request.as_json:
             print(json.dumps(json.loads(trace.to_json()) | request.model.json))
         elif request.html is None:
-            print(trace.to_text(request.tables, width=_width(), colors=wants_colors()))
+            title, note, *lines = trace.to_text(request.tables, width=_width(), colors=wants_colors()).split("\n")
+            print(title, with_options(note), *lines, sep="\n")
         if request.model.mark and not (step or request.as_json or request.html):
             print(request.model.mark.strip())
 
 
 def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> None:
-    names = _names(*pair)
+    first, second = short_names(pair)
     tokenizers = [Tokenizer.from_model(name, offline=request.model.offline) for name in pair]
     for source in sources:
         a, b = (request.trace(tokenizer, source) for tokenizer in tokenizers)
         if request.html is not None:
-            write(request.html, compare_page(a, b, names).encode())
+            write(request.html, compare_page(a, b, (first, second)).encode())
         elif request.as_json:
             step = compare.first_difference(compare.pairs(a, b))
             difference = step and {"table": step.section.title, "row": step.row}
@@ -140,7 +141,7 @@ def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> 
             print_pair(out, pair, to_bytes(a.text), compare.spans(a, b), found, most)
             print()
             if request.tables:
-                print(compare.render(a, b, names, width=_width(), max_rows=MAX_ROWS, colors=wants_colors()))
+                print(compare.render(a, b, (first, second), width=_width(), max_rows=MAX_ROWS, colors=wants_colors()))
             else:
                 print_line("--all prints every step, --html a page", out.palette.dim)
 
@@ -154,8 +155,7 @@ def _trie(request: Request, words: list[bytes], looked_up: list[bytes]) -> None:
     elif request.as_json:
         print(json.dumps(json.loads(made)))
     else:
-        tables = (printed(section, _width(), MAX_ROWS, wants_colors()) for section in trie_sections(trie))
-        print("\n\n".join(tables))
+        print(*(printed(each, _width(), MAX_ROWS, wants_colors()) for each in trie_sections(trie)), sep="\n\n")
 
 
 def _span(written: str) -> tuple[int, int]:
@@ -163,12 +163,6 @@ def _span(written: str) -> tuple[int, int]:
     if match is None:
         raise click.ClickException(f"--why: {written!r} is not START:END, two numbers of characters")
     return int(match[1]), int(match[2])
-
-
-def _names(first: str, second: str) -> tuple[str, str]:
-    """The names of two files, or their paths if these are the same."""
-    names = os.path.basename(first), os.path.basename(second)
-    return names if names[0] != names[1] else (first, second)
 
 
 def _width() -> int:

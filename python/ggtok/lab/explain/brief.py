@@ -39,7 +39,7 @@ def _lines(trace: Record, width: int, colors: bool) -> Iterator[str]:
     if trace.unread:
         texts = dict.fromkeys(text_face(each.text) for each in trace.unread)
         what = f"{', '.join([*texts][:MOST_NAMED])}{', …' * (len(texts) > MOST_NAMED)}"
-        told = f"Read as text: {what}. --parse-special (parse_special=True) reads special tokens in the text as tokens."
+        told = f"parse_special=True would read these as special tokens, not as text: {what}"
         yield from (styled(line, "warning:", colors) for line in wrapped(told, width))
     yield from wrapped(story.idea, width)
     cut = [line for line, _ in strip.lines(strip.strip(trace), width, colors)]
