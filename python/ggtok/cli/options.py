@@ -142,7 +142,7 @@ def _models() -> str:
 takes_network = click.option(
     "--offline/--online",
     default=None,
-    help="Never use the network; or read hf: models that are not in a cache. Default: only for URLs.",
+    help="Never use the network; or also for hf: models that are not cached. Default: for URLs only.",
 )
 """Passes `offline`."""
 

@@ -48,7 +48,7 @@ def command(
     """Write a conversation as the model's chat template does, or as ids.
 
     The messages are JSON in FILE or standard input: a list of objects with "role" and "content", or the body of a
-    request to /v1/chat/completions. Ids are never control tokens that a message only quotes, except with --trust.
+    request to /v1/chat/completions. Control tokens that a message quotes stay text, except with --trust.
     """
     if ids + count + view + as_json > 1:
         raise click.ClickException("--ids, --count, --view and --json: give only one")

@@ -50,10 +50,9 @@ def command(
 ) -> None:
     """Count the tokens of files, or of standard input, as wc counts words.
 
-    One text gives a number. Several give a line each, and a total; a folder or a file that cannot be read is named, the
-    others are counted, and the exit code is 1. With --lines or --jsonl there is a number for each text, and no total.
-    Files of any size are counted in little memory. Compressed files are unpacked. Of Parquet and Arrow, the field text
-    is counted.
+    One text gives a number. Several give a line each, and a total. What cannot be read is named, everything else is
+    counted, and the exit code is 1. With --lines or --jsonl there is a number for each text, and no total. Files of any
+    size are counted in little memory. Compressed files are unpacked. Of Parquet and Arrow, the field text is counted.
 
     With -r, a tree shows the tokens of each file and folder. What .gitignore excludes is left out, and binary files are
     named, but not counted. --files0-from reads the names that find -print0 or git ls-files -z writes; - is standard

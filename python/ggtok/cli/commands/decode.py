@@ -41,7 +41,7 @@ def command(
 
     What encode read comes back byte for byte, except from vocabularies that normalize texts, such as WordPiece.
 
-    Ids are numbers between white space, commas or brackets, or the objects that ggtok encode --json writes.
+    Ids are numbers separated by white space, commas or brackets, or the objects that ggtok encode --json writes.
     """
     inputs = sources(files, ids, "ids themselves are given with -p")
     tokenizer = model.open(DEFAULT)

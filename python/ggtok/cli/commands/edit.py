@@ -79,7 +79,7 @@ def command(
     **added: Any,
 ) -> None:
     """Write a copy of FILE with other metadata and the same tensors. FILE may be broken, and is never changed. PATH
-    appears when it is complete.
+    appears once it is complete.
 
     A token is an id, such as #7, or a text; str:7 is the text 7. --tokens takes a list of objects such as {"id": 7,
     "text": "<begin>", "type": "control", "score": 0}, in which all but the id can be left out. Types are normal,

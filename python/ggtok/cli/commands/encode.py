@@ -27,10 +27,10 @@ from ..output import SLICE, Items, painted, print_json
 def command(
     sources: list[Source], rows: Rows | None, model: Model, special: dict[str, Any], as_json: bool, view: bool | None
 ) -> None:
-    """Turn files, or standard input, into token ids: a line of ids for each text.
+    """Turn files, or standard input, into token ids, a line for each text.
 
-    A terminal shows the text cut into its tokens, and their ids below it. --json writes an object for each text, with
-    ids, pieces and offsets in bytes; ggtok decode reads it. Files of any size are encoded in little memory; --json
+    On a terminal, the text is shown cut into its tokens, with the ids below. --json writes an object for each text,
+    with ids, pieces and offsets in bytes; ggtok decode reads it. Files of any size are encoded in little memory; --json
     needs about ten times the size of a file.
     """
     tokenizer = model.open(DEFAULT)

@@ -57,7 +57,7 @@ class Request:
 @click.option(
     "--compare", "pair", nargs=2, type=MODEL, help="Where two models cut a text differently; with --all, every step."
 )
-@click.option("--trie", is_flag=True, help="Build a double array of the arguments; look these and each -p up.")
+@click.option("--trie", is_flag=True, help="Build a double array of the arguments; look up these and each -p.")
 @click.option("--html", type=OUTPUT, metavar="PATH", help="Write a page that needs no network.")
 @takes_model
 @takes_special

@@ -55,8 +55,8 @@ def command(
     """Cut files, or standard input, into chunks that fit a budget of tokens.
 
     A chunk ends at the coarsest boundary that fills at least half of the budget: a paragraph, line, sentence or word.
-    Chunks are written with a line before each that says how many tokens it has and which characters it is; with --json
-    as objects with "text", "start", "end" and "count"; with --null as they are.
+    A line before each chunk gives its number of tokens and its range of characters. --json writes objects with "text",
+    "start", "end" and "count", --null only the chunks.
     """
     if as_json and null:
         raise click.ClickException("--json and --null: give only one")

@@ -18,7 +18,7 @@ from ..table import print_report
 @takes_model
 @click.option("--text", "texts", multiple=True, metavar="FILE", help="A text to compare, whole and line by line.")
 @click.option("--seconds", type=float, metavar="N", help="Seconds to spend on made-up texts. Without --text: 10.")
-@click.option("--libllama", metavar="PATH", help="llama.cpp's library. Default: of xllamacpp or llama-cpp-python.")
+@click.option("--libllama", metavar="PATH", help="llama.cpp's library. Default: that of xllamacpp or llama-cpp-python.")
 @click.option("--seed", type=int, metavar="N", help="Make up the same texts again.")
 @click.option("--repeat", "token", metavar="CALL", help="Repeat one call, as the report of a difference says.")
 @as_json
@@ -34,8 +34,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Compare ggtok with the llama.cpp that is installed, on your texts and on made-up ones: ids, bytes and pieces,
-    with all flags. Shows what was compared, and differences with a command that repeats each. Those by known changes
-    of llama.cpp are counted by change.
+    with all flags. Shows what was compared, and each difference with a command that repeats it. Differences that a
+    known change of llama.cpp explains are counted by change.
 
     The exit code is 0 if all answers are the same, 1 if one differs, and 2 if llama.cpp is not installed or cannot be
     used.

@@ -90,7 +90,7 @@ class Comparison:
         if self.agrees:
             return f"✓ identical to llama.cpp {release} · {compared} · 0 differences"
         known, unknown = self.num_differences - self.num_unknown, self.num_unknown
-        explained = f"{known:,} by known changes of llama.cpp, {unknown:,} by none"
+        explained = f"{known:,} explained by known changes of llama.cpp, {unknown:,} unexplained"
         return f"✗ {self.num_differences:,} of {answers} differ from llama.cpp {release}: {explained}"
 
     def __str__(self) -> str:
