@@ -185,7 +185,7 @@ def test_batches_whose_ids_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = pa.RecordBatch.from_pydict({"text": ["one text"] * 5})
     assert [each.num_rows for each in TableEncoder("bpe").each([batch])] == [3, 2]
     assert TableEncoder("bpe")(pa.table(batch)).num_rows == 5
-    with pytest.raises(CorpusError, match="a record batch cannot hold so many tokens"):
+    with pytest.raises(CorpusError, match="a record batch cannot hold that many tokens"):
         TableEncoder("bpe")(batch)
 
 

@@ -3,7 +3,7 @@
 /** The answer of a call that a newer one has replaced. */
 export const STALE = Symbol("stale");
 
-/** After so many crashes without an answer in between, no new worker is started. */
+/** The most crashes in a row, without an answer in between, after which a new worker is started. */
 const MOST_FAILURES = 2;
 
 /** The worker stopped in the middle of a call. */

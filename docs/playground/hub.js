@@ -61,7 +61,7 @@ async function patient(work, name, abort) {
   } catch (error) {
     abort.abort();
     if (error instanceof Refusal || error.name === "AbortError") throw error;
-    let cause = "there is no network, or the server lets no other page read it";
+    let cause = "there is no network, or the server does not allow other sites to read it";
     if (error instanceof SyntaxError) cause = "the server’s answer makes no sense";
     else if (!navigator.onLine) cause = "this computer is offline";
     throw new Refusal(`${name} could not be read: ${cause}. Try again, or drop the file here.`);

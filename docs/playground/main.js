@@ -426,7 +426,7 @@ byId("tab-chat").addEventListener("change", async () => {
 
 // Start
 
-/** Loads the other files of the page once somebody uses it, so that it works without a network from then on. */
+/** Loads the other files of the page once it is used, so that it works without a network from then on. */
 async function loadAhead() {
   await navigator.serviceWorker?.ready;
   const names = await (await fetch("files.json")).json();

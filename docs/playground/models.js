@@ -1,4 +1,4 @@
-/* The box for a model's name: suggestions while somebody types, the files of the model that was named, and what is
+/* The box for a model's name: suggestions while you type, the files of the model that was named, and what is
  * opened. Also keeps what is open, by choice: `file:` and a name, `hf:owner/name:TAG`, or an address. */
 
 import { el } from "./base.js";
@@ -139,7 +139,7 @@ export class Models {
     this.#showKnown();
   }
 
-  /** Lists the files of a repository that somebody named, or opens what is one file. */
+  /** Lists the files of a repository, or opens what names one file. */
   async #name(typed) {
     this.#list([]);
     const choice = choiceOf(typed);

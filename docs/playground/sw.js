@@ -1,5 +1,5 @@
 /* The service worker: the network first, and what it gave last time if there is none. So the page opens offline too.
- * The page asks for all its files once somebody uses it. */
+ * The page asks for all its files once it is used. */
 
 const CACHE = "ggtok-playground";
 

@@ -128,7 +128,7 @@ def print_verdict(screen: Screen, cuts: Cuts) -> None:
 def print_pair(
     screen: Screen, names: Sequence[str], text: bytes, spans: Pair[Iterable[Span]], cuts: Cuts, most: int | None
 ) -> None:
-    """Prints the text with the cuts of both sides: all of it, or at most so many lines of each side, from about a line
+    """Prints the text with the cuts of both sides: all of it, or at most `most` lines of each side, from about a line
     before the first stretch that is cut differently. Nothing if all tokens are the same. `names` are paths."""
     if not text or (not cuts and cuts.same_ids):
         return

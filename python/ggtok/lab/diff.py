@@ -349,7 +349,7 @@ def _token(id: Any, side: BaseTokenizer) -> str:
 
 
 def lists(found: Diff, most: int | None = None) -> list[str]:
-    """All differences, one on a line, with at most so many entries of each list."""
+    """All differences, one on a line, with at most `most` entries of each list."""
 
     def text(token: str) -> str:
         """A token's text, as the characters that it stands for."""

@@ -3,7 +3,7 @@
 //!
 //! 1. A *unit* is a piece, a word or another part of a stage. It is one step, or may be opened into several.
 //! 2. A unit has a *drawing*, whose parts know at which of these steps they appear.
-//! 3. Units are only counted until somebody asks to have them *told*, because a text may have very many.
+//! 3. Units are only counted at first, and *told* when they are asked for, because a text may have very many.
 //!
 //! Places of letters count the cells of a drawing, and places of tokens those of the whole text. In a sentence, what is
 //! emphasised stands between two U+0001, which no text that is shown contains.
@@ -198,7 +198,7 @@ struct Teller<'t> {
 }
 
 impl Teller<'_> {
-    /// Adds a unit that makes so many tokens, with so many steps inside. `tell` is given the place of its first token.
+    /// Adds a unit that makes `num_tokens` tokens in `length` steps. `tell` is given the place of its first token.
     fn add(&mut self, stage: &'static str, num_tokens: usize, length: usize, tell: impl FnOnce(usize) -> Told) {
         let (id, first) = (self.units.len(), self.next);
         self.next += num_tokens;

@@ -19,7 +19,7 @@ from ...errors import CorpusError
 from ...tokenizer.files import discard, finish, new_part
 
 SYNC_BYTES = 32 << 20
-"""A disk needs about a tenth of a second for so many, and a core to make them."""
+"""A disk writes them in about a tenth of a second, as long as a core takes to make them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class Library:
 
     def ids(self, text: str) -> list[int]:
         """The ids without those that a post-processor adds. Raises `ValueError`, mostly `UnknownError`."""
-        _check(len(self.normalizers) + len(self.splits) <= MAX_STEPS, "so many steps")
+        _check(len(self.normalizers) + len(self.splits) <= MAX_STEPS, "that many steps")
         added = sorted((token for token in self.added if token in text), key=len, reverse=True)
         found: list[int] = []
         for fragment in re.split(f"({'|'.join(map(re.escape, added))})", text) if added else [text]:

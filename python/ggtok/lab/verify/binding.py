@@ -26,7 +26,7 @@ LAYOUTS = (56, 64, 72)
 before."""
 
 NUM_FLAGS = 4
-"""Every release has at least so many flags; what follows them may be padding, in which any byte can be."""
+"""The flags that every release has at least; what follows them may be padding, in which any byte can be."""
 
 NUM_WORDS = 32
 """Twice as many words of 8 bytes as the largest `llama_model_params` has."""

@@ -144,7 +144,7 @@ class Child(Process):
 
 
 class Watchdog:
-    """Kills a process that gives no answer for so many seconds."""
+    """Kills a process that does not answer for some seconds."""
 
     def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
         self.has_bitten = False

@@ -87,7 +87,7 @@ pub(crate) fn number(value: f64) -> String {
     if shown == "-0" { "0".to_owned() } else { shown.replace('-', "−") }
 }
 
-/// A text cut after so many characters.
+/// A text cut after `most` characters.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -36,8 +36,8 @@ function uncutText(trace, at) {
 
 const seen = (line) => line.replaceAll("␣", " ");
 
-/** The strip: the text, grey and uncut, in which tokens appear when they are known. `select(at)` is called for the
- * token that somebody chooses. */
+/** The strip: the text, grey and uncut, in which tokens appear when they are known. `select(at)` is called for a
+ * token that is chosen. */
 function tokenStrip(trace, why, select) {
   const total = trace.tokens.length;
   const list = el("div", { class: "tokens no-ids", role: "listbox", "aria-label": "Tokens so far", dir: "auto" });
@@ -113,7 +113,7 @@ function tokenStrip(trace, why, select) {
       const n = known.reduce((sum, one) => sum + one, 0);
       count.textContent = n === total ? `${total.toLocaleString("en")}, all of them` : n.toLocaleString("en");
     },
-    /** Marks a token as selected and shows what it is. It gets the focus with `isByHand`, if somebody chose it here. */
+    /** Marks a token as selected and shows what it is. It gets the focus with `isByHand`: it was chosen here. */
     choose(at, isByHand) {
       chosen?.setAttribute("aria-selected", "false");
       while (at >= items.length) more();

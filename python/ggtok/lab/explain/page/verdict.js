@@ -114,7 +114,7 @@ function cellsOfPair(size, sides) {
 
 const MOST_STRETCHES = 3000; // that are shown at once
 
-/** Both texts, stretch by stretch. `choose(cell)` is called with the place of the cell that somebody clicks. */
+/** Both texts, stretch by stretch. `choose(cell)` is called with the place of the cell that is clicked. */
 function pairStrip(bytes, cells, names, choose) {
   const parts = []; // the nodes of each cell
   const list = el("div", { class: "both", role: "group", "aria-label": `The text as ${names[0]} cuts it, over the same as ${names[1]} cuts it` });
