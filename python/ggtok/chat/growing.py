@@ -57,7 +57,7 @@ class Growing:
     # Messages
 
     def with_messages(self, state: State, messages: Iterable[Message]) -> State:
-        """The state with more messages, not yet rendered. Raises `ChatRequestError` if they are not a list of messages."""
+        """The state with more messages, not yet rendered. Raises `ChatRequestError` unless they are a list."""
         added = listed(messages)
         if not isinstance(added, list):
             self._chat.render({"messages": added})  # which says what is wrong with it
