@@ -163,3 +163,17 @@ def test_nothing_moves_up_within_a_stage(opened: Any, kind: str, width: int) -> 
     )
     for (before, *tops), (after, *next_tops) in itertools.pairwise(places):
         assert before != after or all(top <= below for top, below in zip(tops, next_tops, strict=True))
+
+
+SCALES = """() => [...document.querySelectorAll(".merging svg")].map(
+    (tree) => (tree.getAttribute("width") / tree.viewBox.baseVal.width).toFixed(1))"""
+
+
+@pytest.mark.parametrize(("width", "rows"), [(390, 2), (1280, 1)])
+def test_rows_of_a_tree_have_one_scale(opened: Any, width: int, rows: int) -> None:
+    page = opened(ggtok.Tokenizer.builtin("bpe").explain("unfathomably"), viewport={"width": width, "height": 844})
+    page.page.evaluate("location.hash = 'step=merge.1'")
+    page.page.locator(".merging").wait_for()
+    scales = page.page.evaluate(SCALES)
+    assert len(scales) == rows
+    assert len(set(scales)) == 1

@@ -77,6 +77,12 @@ def test_a_link_names_the_token_and_the_step(opened: Any) -> None:
     assert chosen.text_content() == other.page.locator("#sides [aria-selected=true]").text_content()
     other.page.wait_for_timeout(500)
     assert other.page.evaluate("location.hash") == fragment
+    tree, pairs = (other.page.locator(f"#explain {part}").bounding_box() for part in (".merging svg", ".pairs"))
+    assert pairs["y"] > tree["y"] + tree["height"]
+    other.page.evaluate("location.hash = '#v=bpe&t=Hello+unfathomable&k=0.merge.1.2'")
+    other.page.locator("#explain .unit", has_text="Hello (2 of ").wait_for()
+    tree, pairs = (other.page.locator(f"#explain {part}").bounding_box() for part in (".merging svg", ".pairs"))
+    assert pairs["x"] > tree["x"] + tree["width"]
     other.page.evaluate("location.hash = '#v=bpe&t=Hello+unfathomable&k=0.split.1'")
     other.page.locator("#explain .unit", has_text="Cutting into pieces").wait_for()
     other.page.evaluate("location.hash = '#v=bpe&t=Hello+unfathomable&k=999'")

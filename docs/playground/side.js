@@ -100,7 +100,7 @@ export class Side {
     this.body.hidden = false;
     const { ids } = result;
     const characters = charactersIn(this.bytes, this.bytes.length);
-    const rate = ids.length ? ` · ${(characters / ids.length).toFixed(1)}\u00a0characters\u00a0per\u00a0token` : "";
+    const rate = ids.length ? ` ·\u00a0${(characters / ids.length).toFixed(1)}\u00a0characters\u00a0per\u00a0token` : "";
     const more = ` · ${plural(characters, "character")} · ${plural(this.bytes.length, "byte")}`;
     this.counts.replaceChildren(el("strong", {}, plural(ids.length, "token")), more, el("span", { class: "per-token" }, rate));
     this.strip.update(text, this.bytes, result, this.most);

@@ -38,7 +38,8 @@ function drawTree(drawing, step, { width }) {
   const count = mergesOf(drawing).length;
   const done = step ?? count;
   const hasList = step != null && count > 0;
-  const isBeside = hasList && width > 640;
+  // A word is drawn in one row if it can be, and the rows of a long word leave room for the list.
+  const isBeside = hasList && width - LIST > Math.min(LEAF * drawing.letters.cells.length, 500);
   const symbols = symbolsOf(drawing);
   const rows = rowsOf(drawing, Math.max(8, Math.floor((width - (isBeside ? LIST : 0)) / LEAF)));
   const now = symbols.find(({ born }) => born === done && step);
