@@ -24,7 +24,7 @@ HEADINGS_MADE_LATER = {"cli", "trace", "trace-trie"}
 """Pages whose own links lead to headings that are made while the site is built."""
 WITHOUT_NEXT_STEP = {"index", "changes", "contributing"}
 ADDRESSES = """
-adapters api/adapters api/compare api/corpus api/errors api/index api/results api/tokenizer api/traces api/types
+adapt adapters api/adapters api/compare api/corpus api/errors api/index api/results api/tokenizer api/traces api/types
 api/vocabulary architecture batches changes chat check cli coming-from/index coming-from/llama-cpp
 coming-from/llama-cpp-python coming-from/sentencepiece coming-from/tiktoken coming-from/tokenizers contributing
 convert corpus corpus-engines corpus-formats corpus-scale count decode deviations edit encode evaluate experiments

@@ -127,7 +127,10 @@ SPECIAL_CALLS: dict[str, Callable[..., object]] = {
         messages, max_tokens, keep=keep, template="chatml"
     ),
 }
-PUBLIC = ("train", "diff", "evaluate", "Evaluation.to_dicts", "Evaluation.__str__", "Evaluation.to_svg")
+PUBLIC = (
+    *("train", "extend", "replaced", "diff", "evaluate"),
+    *("Evaluation.to_dicts", "Evaluation.__str__", "Evaluation.to_svg"),
+)
 RATES = ("bytes_per_token", "tokens_per_word", "unknown_rate", "byte_fallback_rate", "vocabulary_use")
 
 VALUES: dict[str, Any] = {
@@ -205,6 +208,7 @@ VALUES: dict[str, Any] = {
         "body": BODY,
         "closes": True,
     },
+    **{"base": TINY, "extended": TINY, "num_tokens": 1},
     **{"bos": "<s>", "eos": "</s>", "now": (0, 0, "UTC"), "place": (0, 1), "begins": True, "ends": True, "at": 0},
     **{"spans": [(0, 1)]},
     **{"document": "b", "keep": 1},

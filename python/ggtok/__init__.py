@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .lab.evaluate import evaluate as evaluate
     from .lab.explain.explain import Trace as Trace
     from .lab.explain.record import Why as Why
+    from .lab.extend import extend as _extend
+    from .lab.extend import replaced as replaced
     from .lab.releases import ReleaseChange as ReleaseChange
     from .lab.releases import Releases as Releases
     from .lab.train import train as _train
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 
     def _bound(function: Callable[Concatenate[type[Tokenizer], _P], _R]) -> Callable[_P, _R]: ...
 
-    edit, train = _bound(_edit), _bound(_train)
+    edit, extend, train = _bound(_edit), _bound(_extend), _bound(_train)
 
 _NAMES = {
     "tokenizer.batch": ("Batch",),
@@ -58,6 +60,7 @@ _NAMES = {
     "lab.diagnosis": ("check_file",),
     "lab.diff": ("Diff", "diff"),
     "lab.edit": ("edit",),
+    "lab.extend": ("extend", "replaced"),
     "lab.evaluate": ("Evaluation", "Score", "evaluate"),
     "tokenizer.findings": ("Finding", "TokenizerWarning"),
     "_ggtok": (
@@ -90,7 +93,7 @@ _NAMES = {
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
-_TAKE_CLASS = ("edit", "train")
+_TAKE_CLASS = ("edit", "extend", "train")
 """Functions whose first argument is the class of the tokenizer that they make."""
 
 _SUBMODULES = ("adapters", "corpus", "errors")

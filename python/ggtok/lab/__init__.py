@@ -1,1 +1,1 @@
-"""Looking into tokenizers and making others: explain, diff, evaluate, train, convert, edit and verify."""
+"""Looking into tokenizers and making others: explain, diff, evaluate, train, extend, convert, edit and verify."""

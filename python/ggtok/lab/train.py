@@ -228,7 +228,7 @@ def train(
             spill = at_least(1, memory, "memory"), [os.path.join(folder, f"words-{number}") for number in range(2)]
         trainer = Trainer(kind, core_settings, spill, progress)
         try:
-            _count(trainer, corpus, field)
+            count(trainer, corpus, field)
             for left_out in trainer.finish_counting():
                 warn_of(Finding("words-left-out", "warning", left_out, "raise memory to train on all words"))
             found, types, scores, merges = trainer.finish()
@@ -302,7 +302,7 @@ def _charsmap(normalization: str | os.PathLike[str] | Mapping[str, str]) -> byte
     return compile_charsmap(tsv="\n".join(rules))
 
 
-def _count(trainer: Trainer, corpus: Corpus, field: str | None) -> None:
+def count(trainer: Trainer, corpus: Corpus, field: str | None = None) -> None:
     """Passes the corpus to the trainer, batch by batch."""
     if isinstance(corpus, os.PathLike):
         return _count_file(trainer, corpus, field)

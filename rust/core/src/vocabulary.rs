@@ -16,8 +16,7 @@ pub(crate) mod strings;
 mod texts;
 
 pub use attributes::Attributes;
-pub(crate) use declare::split_rule;
-pub use declare::{DNA_MARKER, c_string};
+pub use declare::{DNA_MARKER, c_string, split_rule};
 pub use definition::{Definition, FLAGS, Flag, escaped_name};
 pub use repairs::Repair;
 pub(crate) use repairs::newline;

@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ggtok_core::VocabularyError;
 use ggtok_train::{
-    BpeSettings, BpeTrainer, Likelihood, NormalizationRules, Phase, RulesError, SpecialToken, SpmSettings, SpmTrainer,
-    TrainError, Trained, UnigramSettings, UnigramTrainer, WordCounter, WordPieceSettings, WordPieceTrainer, Words,
-    normalizer,
+    BpeSettings, BpeTrainer, Extender, Likelihood, NormalizationRules, Phase, RulesError, SpecialToken, SpmSettings,
+    SpmTrainer, TrainError, Trained, UnigramSettings, UnigramTrainer, WordCounter, WordPieceSettings, WordPieceTrainer,
+    Words, normalizer,
 };
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::PyKeyError;
@@ -22,6 +22,7 @@ use crate::arguments::{self, TextArgument, with_name};
 use crate::arrow::Column;
 use crate::errors::{Raise, invalid, is_type_error, training_error, unsupported};
 use crate::run::{check_signals, run_long};
+use crate::tokenizer::Tokenizer;
 
 /// The shortest time between two calls of a progress callback.
 const REPORT: Duration = Duration::from_millis(100);
@@ -43,6 +44,7 @@ enum AnyTrainer {
     Spm(SpmTrainer),
     WordPiece(WordPieceTrainer),
     Unigram(UnigramTrainer),
+    Extend(Extender),
 }
 
 /// The settings of a kind, under the names that `ggtok.train` has for them.
@@ -237,6 +239,14 @@ impl Trainer {
                 let counter = trainer.counter().map_err(Raise::raise)?;
                 (AnyTrainer::WordPiece(trainer), vec![counter])
             }
+            "extend" => {
+                let base: Bound<'_, Tokenizer> = settings.get("base")?;
+                let (merges, core) = (base.get().merges(), Arc::clone(&base.get().core));
+                let (num_tokens, threads) = (settings.get("num_tokens")?, settings.get("threads")?);
+                let extender = Extender::new(core, merges, num_tokens, threads).map_err(Raise::raise)?;
+                let counter = extender.counter().map_err(Raise::raise)?;
+                (AnyTrainer::Extend(extender), vec![counter])
+            }
             _ => return Err(invalid(format!("no trainer has the kind {kind:?}"))),
         };
         if let Some((memory, paths)) = memory {
@@ -308,6 +318,7 @@ impl Trainer {
                 AnyTrainer::Spm(trainer) => trainer.train(&first, progress),
                 AnyTrainer::WordPiece(trainer) => trainer.train(&first, progress),
                 AnyTrainer::Unigram(trainer) => trainer.train(&first, progress),
+                AnyTrainer::Extend(extender) => extender.extend(&first, progress),
             }
         })?;
         let Trained { tokens, types, scores, merges } = trained;

@@ -25,7 +25,7 @@ use ggtok_core::internals::interrupt::Ticker;
 use ggtok_core::internals::spelling::byte_level::{spell, unspell};
 use ggtok_core::internals::{Splitter, nearest};
 use ggtok_core::vocab::{Definition, PRE_TOKENIZERS, StringIndex};
-use ggtok_core::{EncodeOptions, Tokenizer};
+use ggtok_core::{EncodeOptions, TokenId, Tokenizer};
 
 use super::merges::{Cells, Merger, Rules};
 use super::split::{Split, WordKind};
@@ -93,7 +93,7 @@ impl Rules for ByCount {
         self.lens[left as usize] + self.lens[right as usize] <= self.max_len
     }
 
-    fn joined(&mut self, left: Symbol, right: Symbol) {
+    fn joined(&mut self, left: Symbol, right: Symbol, _: u64) {
         self.lens.push(self.lens[left as usize] + self.lens[right as usize]);
     }
 }
@@ -183,8 +183,10 @@ impl BpeTrainer {
         if let (Some(second), true) = (second, first_size < num_symbols) {
             let encoder = encoder(&symbols, &merges, &settings.pre)?;
             symbols.flatten();
-            let (after, further) =
-                self.merge(symbols, second, num_symbols, progress, |texts| encode(&encoder, texts, settings.threads))?;
+            let options = EncodeOptions::new().add_special(false);
+            let (after, further) = self.merge(symbols, second, num_symbols, progress, |texts| {
+                encode(&encoder, texts, options, settings.threads, |id| id as Symbol)
+            })?;
             symbols = after;
             merges.extend(further);
         }
@@ -200,14 +202,7 @@ impl BpeTrainer {
         progress: &mut Progress<'_>,
         encode: impl Fn(&[&[u8]]) -> Result<Vec<Vec<Symbol>>>,
     ) -> Result<(Symbols, Vec<(Symbol, Symbol)>)> {
-        const BATCH: usize = 1 << 12;
-        let mut cells = Cells::default();
-        let (texts, counts): (Vec<&[u8]>, Vec<u64>) = words.iter().unzip();
-        for (texts, counts) in texts.chunks(BATCH).zip(counts.chunks(BATCH)) {
-            for (word, &count) in encode(texts)?.into_iter().zip(counts) {
-                cells.push(word.into_iter().map(Some), count)?;
-            }
-        }
+        let cells = Cells::of(words, encode)?;
         let lens = (0..symbols.len() as Symbol).map(|symbol| self.len(symbols.text(symbol))).collect();
         let rules = ByCount { max_len: self.settings.max_token_length, lens };
         let mut merger = Merger::new(rules, symbols, cells, self.settings.min_frequency, self.settings.threads);
@@ -232,7 +227,7 @@ impl BpeTrainer {
         if !self.settings.special_first {
             trained.push_all(&self.settings.special_tokens);
         }
-        trained.merges = spelled_merges(symbols, merges);
+        trained.merges = merge_rules(symbols, merges, spelled);
         trained.checked(self.settings.vocab_size)
     }
 }
@@ -288,7 +283,11 @@ fn spelled(bytes: &[u8]) -> Vec<u8> {
 
 /// Merges as in a file. Of equal ones the last one wins, as in tokenizers: a pair that has merged before merges again
 /// when a later merge recreates it.
-fn spelled_merges(symbols: &Symbols, merges: &[(Symbol, Symbol)]) -> Vec<Vec<u8>> {
+pub(super) fn merge_rules(
+    symbols: &Symbols,
+    merges: &[(Symbol, Symbol)],
+    spelled: impl Fn(&[u8]) -> Vec<u8>,
+) -> Vec<Vec<u8>> {
     let last: HashMap<_, _> = merges.iter().zip(0_u32..).collect();
     let kept = merges.iter().zip(0..).filter(|(merge, at)| last[merge] == *at);
     kept.map(|(&(left, right), _)| [left, right].map(|side| spelled(symbols.text(side))).join(&b' ')).collect()
@@ -297,7 +296,7 @@ fn spelled_merges(symbols: &Symbols, merges: &[(Symbol, Symbol)]) -> Vec<Vec<u8>
 /// The encoder of the tokens so far. Its ids are symbols.
 fn encoder(symbols: &Symbols, merges: &[(Symbol, Symbol)], pre: &str) -> Result<Tokenizer> {
     let tokens: Vec<_> = (0..symbols.len() as Symbol).map(|symbol| spelled(symbols.text(symbol))).collect();
-    let merges = spelled_merges(symbols, merges);
+    let merges = merge_rules(symbols, merges, spelled);
     let too_large = |_| TrainError::TooLarge { symbols: tokens.len() };
     let (token_data, token_index) = StringIndex::concatenate(&tokens).map_err(too_large)?;
     let (merge_data, merge_index) = StringIndex::concatenate(&merges).map_err(too_large)?;
@@ -311,10 +310,16 @@ fn encoder(symbols: &Symbols, merges: &[(Symbol, Symbol)], pre: &str) -> Result<
     Tokenizer::new(&definition).map_err(|_| TrainError::TooLarge { symbols: tokens.len() })
 }
 
-fn encode(encoder: &Tokenizer, texts: &[&[u8]], threads: usize) -> Result<Vec<Vec<Symbol>>> {
-    let options = EncodeOptions::new().add_special(false);
+/// The ids of texts as symbols.
+pub(super) fn encode(
+    encoder: &Tokenizer,
+    texts: &[&[u8]],
+    options: EncodeOptions,
+    threads: usize,
+    symbol: impl Fn(TokenId) -> Symbol,
+) -> Result<Vec<Vec<Symbol>>> {
     let batch = encoder.encode_batch(texts, options, threads);
     let batch = batch.map_err(|(text, _)| TrainError::TooLarge { symbols: texts[text].len() })?;
     let rows = batch.offsets.windows(2).map(|ends| &batch.ids[ends[0] as usize..ends[1] as usize]);
-    Ok(rows.map(|ids| ids.iter().map(|&id| id as Symbol).collect()).collect())
+    Ok(rows.map(|ids| ids.iter().map(|&id| symbol(id)).collect()).collect())
 }

@@ -4,13 +4,15 @@
 //!    into memory (`spill`).
 //! 2. A trainer turns the words into symbols and merges them (`merges`): [`BpeTrainer`], [`SpmTrainer`],
 //!    [`WordPieceTrainer`]. [`UnigramTrainer`] instead starts with many pieces and drops most of them.
-//! 3. [`Trained`] has tokens, token types, scores and merges as a file's metadata has them.
+//! 3. [`Extender`] continues from the tokens of a vocabulary instead, and returns those to add.
+//! 4. [`Trained`] has tokens, token types, scores and merges as a file's metadata has them.
 //!
 //! The result depends on the corpus and the settings, not on the number of threads. It depends on the memory only if
 //! that is too small for all distinct words, see [`LeftOut`].
 
 mod bpe;
 mod charsmap;
+mod extend;
 mod merges;
 mod pairs;
 mod queue;
@@ -31,6 +33,7 @@ use std::ops::ControlFlow;
 
 pub use bpe::{BpeSettings, BpeTrainer};
 pub use charsmap::{NormalizationRules, RulesError, normalizer};
+pub use extend::Extender;
 pub use spill::Spill;
 pub use split::Normalize;
 pub use spm::{SpmSettings, SpmTrainer};
@@ -146,6 +149,8 @@ pub enum TrainError {
     VocabTooSmall { size: usize, special: usize, alphabet: usize },
     /// The corpus has too few pairs for a vocabulary of this size.
     VocabTooLarge { size: usize, most: usize },
+    /// The texts have nothing for new tokens.
+    NothingToAdd,
     /// Two tokens have the same text.
     DuplicateToken { text: String, first: usize, second: usize },
     /// A setting has an invalid value.
@@ -178,6 +183,7 @@ impl fmt::Display for TrainError {
             Self::DuplicateToken { text, first, second } => {
                 write!(f, "tokens {first} and {second} would share the text {text:?}")
             }
+            Self::NothingToAdd => f.write_str("the texts add no tokens: no two tokens of the base are together twice"),
             Self::Setting { name, value, expected } => write!(f, "{name} must be {expected}, not {value}"),
             Self::UnknownPreTokenizer { name, nearest } => {
                 write!(f, "unknown pre-tokenizer {name:?}; the nearest known are {}", nearest.join(", "))

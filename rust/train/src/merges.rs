@@ -25,6 +25,7 @@ use ggtok_core::internals::interrupt::{self, Ticker};
 use super::pairs::{BREAK, Cell, INSIDE, Pair, count_pairs};
 use super::queue::Queue;
 use super::symbols::{Symbol, Symbols};
+use super::words::Words;
 use super::{Phase, Progress, Result, TrainError};
 
 /// Above this many places, look-ups are faster than sorting.
@@ -55,8 +56,8 @@ pub(super) trait Rules: Sync {
         one.cmp(&other)
     }
 
-    /// A new symbol was made.
-    fn joined(&mut self, _left: Symbol, _right: Symbol) {}
+    /// A new symbol was made, from a pair that occurred `_count` times.
+    fn joined(&mut self, _left: Symbol, _right: Symbol, _count: u64) {}
 }
 
 /// An entry of the queue.
@@ -98,6 +99,25 @@ impl Default for Cells {
 }
 
 impl Cells {
+    /// Words as `encode` spells them. It is called with several words at a time.
+    pub(super) fn of(words: &Words, encode: impl Fn(&[&[u8]]) -> Result<Vec<Vec<Symbol>>>) -> Result<Self> {
+        const BATCH: usize = 1 << 12;
+        let mut cells = Self::default();
+        let (texts, counts): (Vec<&[u8]>, Vec<u64>) = words.iter().unzip();
+        for (texts, counts) in texts.chunks(BATCH).zip(counts.chunks(BATCH)) {
+            for (word, &count) in encode(texts)?.into_iter().zip(counts) {
+                cells.push(word.into_iter().map(Some), count)?;
+            }
+        }
+        Ok(cells)
+    }
+
+    /// How often all symbols occur together.
+    pub(super) fn num_occurrences(&self) -> u64 {
+        let symbols = self.0.iter().filter(|cell| cell.symbol != BREAK);
+        symbols.map(|cell| self.1[cell.word as usize]).sum()
+    }
+
     /// Adds a word by its symbols. `None` stands for something without a symbol: nothing merges across it.
     pub(super) fn push(&mut self, word: impl Iterator<Item = Option<Symbol>>, count: u64) -> Result<()> {
         let Self(cells, weights, ticker) = self;
@@ -245,7 +265,7 @@ impl<R: Rules> Merger<R> {
             return;
         }
         let joined = existing.unwrap_or_else(|| {
-            self.rules.joined(left, right);
+            self.rules.joined(left, right, count);
             self.symbols.join(left, right)
         });
         self.merges.push((left, right));

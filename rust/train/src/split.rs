@@ -16,6 +16,7 @@ use ggtok_core::internals::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT, e
 use ggtok_core::internals::{Class, Learned, Splitter, WordPieceNormalizer};
 use ggtok_core::trie::DoubleArray;
 use ggtok_core::unicode::utf8;
+use ggtok_core::vocab::Settings;
 
 use super::{Result, TrainError};
 
@@ -54,6 +55,14 @@ pub(super) struct SplitScratch {
     learned: Learned,
     text: Vec<u8>,
     escaped: Vec<u8>,
+}
+
+impl WordKind {
+    pub(super) fn wordpiece(settings: &Settings) -> Self {
+        let mut normalizer = WordPieceNormalizer::new(settings);
+        normalizer.fill(|_| None);
+        Self::WordPiece(normalizer)
+    }
 }
 
 impl Split {

@@ -95,6 +95,8 @@ pub struct SpmTrainer {
 /// What the rules about pieces need to know about a symbol.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
+    /// Its length in characters.
+    len: usize,
     /// The script of its first character that has one.
     first: Option<Script>,
     /// The script of its last characters, known or inherited.
@@ -106,19 +108,30 @@ struct Shape {
 }
 
 /// Which pairs may become pieces, and in which order.
-struct Pieces<'a> {
+pub(super) struct Pieces<'a> {
     settings: &'a SpmSettings,
     /// Indexed by symbol.
     shapes: Vec<Shape>,
 }
 
-impl Pieces<'_> {
+impl<'a> Pieces<'a> {
+    /// The rules for symbols with these texts, which are not empty.
+    pub(super) fn new(settings: &'a SpmSettings, texts: &[&[u8]]) -> Self {
+        let mut pieces = Self { settings, shapes: Vec::with_capacity(texts.len()) };
+        for word in texts {
+            let shapes = text(word).chars().map(|character| pieces.shape(character));
+            pieces.shapes.extend(shapes.reduce(Self::join));
+        }
+        pieces
+    }
+
     /// The shape of a character.
     fn shape(&self, character: char) -> Shape {
         let (script, is_digit, is_space) = (script(character), is_digit(character), character == SPACE);
         let has_none = is_space || is_digit && !self.settings.split_by_number;
         let own = script.filter(|_| !has_none);
         Shape {
+            len: 1,
             first: own,
             last: own,
             // A digit without a script ends the previous one.
@@ -130,6 +143,7 @@ impl Pieces<'_> {
 
     fn join(left: Shape, right: Shape) -> Shape {
         Shape {
+            len: left.len + right.len,
             first: if left.is_neutral { right.first } else { left.first },
             last: if right.is_neutral { left.last } else { right.last },
             is_neutral: left.is_neutral && right.is_neutral,
@@ -143,19 +157,18 @@ impl Rules for Pieces<'_> {
     const BY_TEXT: bool = false;
 
     fn allows(&self, symbols: &Symbols, left: Symbol, right: Symbol) -> bool {
-        let (left_len, text) = (symbols.cells(left), symbols.text(right));
-        let len = left_len + symbols.cells(right);
+        let text = symbols.text(right);
         let [left, right] = [left, right].map(|side| self.shapes[side as usize]);
         let settings = self.settings;
         let is_run = settings.allow_whitespace_only_pieces && left.is_space && right.is_space;
         // If words are not split at spaces, only the last character must not be one; otherwise all after the first.
         let bad_space = if settings.split_by_whitespace {
-            text.starts_with(ESCAPED_SPACE) || left.is_space && left_len > 1
+            text.starts_with(ESCAPED_SPACE) || left.is_space && left.len > 1
         } else {
             text.ends_with(ESCAPED_SPACE)
         };
         let two_scripts = matches!((left.last, right.first), (Some(one), Some(other)) if one != other);
-        len <= settings.max_piece_length
+        left.len + right.len <= settings.max_piece_length
             && (is_run || !bad_space)
             && !(settings.split_digits && (left.has_digit || right.has_digit))
             && !(settings.split_by_unicode_script && two_scripts)
@@ -175,7 +188,7 @@ impl Rules for Pieces<'_> {
         order.then_with(|| one.cmp(&other))
     }
 
-    fn joined(&mut self, left: Symbol, right: Symbol) {
+    fn joined(&mut self, left: Symbol, right: Symbol, _: u64) {
         let shape = Self::join(self.shapes[left as usize], self.shapes[right as usize]);
         self.shapes.push(shape);
     }

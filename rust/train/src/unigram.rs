@@ -22,7 +22,7 @@
 
 mod em;
 mod lattice;
-mod math;
+pub(super) mod math;
 mod pieces;
 mod seeds;
 mod segments;

@@ -17,7 +17,6 @@
 
 use std::collections::BTreeSet;
 
-use ggtok_core::internals::WordPieceNormalizer;
 use ggtok_core::internals::interrupt::Ticker;
 use ggtok_core::internals::spelling::ESCAPED_SPACE;
 use ggtok_core::vocab::Settings;
@@ -124,10 +123,9 @@ impl WordPieceTrainer {
     /// [`TooLarge`](crate::TrainError::TooLarge): there are too many special tokens.
     pub fn counter<'a>(&self) -> Result<WordCounter<'a>> {
         let WordPieceSettings { lowercase, strip_accents, .. } = self.settings;
-        let mut normalizer = WordPieceNormalizer::new(&Settings { lowercase, strip_accents, ..Settings::default() });
-        normalizer.fill(|_| None);
+        let kind = WordKind::wordpiece(&Settings { lowercase, strip_accents, ..Settings::default() });
         let special = self.settings.special_tokens.iter().map(|token| token.text.as_bytes());
-        Ok(WordCounter::new(Split::new(WordKind::WordPiece(normalizer), special)?, self.settings.threads))
+        Ok(WordCounter::new(Split::new(kind, special)?, self.settings.threads))
     }
 
     /// Trains on counted words.
@@ -175,7 +173,7 @@ impl WordPieceTrainer {
 }
 
 /// The characters of a word, the first one with its `▁`.
-fn letters(word: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn letters(word: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_start = |&at: &usize| at == word.len() || at > ESCAPED_SPACE.len() && word[at] & 0xC0 != 0x80;
     let mut start = 0;
     (ESCAPED_SPACE.len() + 1..=word.len()).filter(move |at| is_start(at)).map(move |end| {

@@ -93,7 +93,7 @@ def entries(metadata: Metadata, edits: Edits, *, every_key: bool = False, has_we
     if added and has_weights:
         _fill(result, added)
     elif added:
-        _append(result, added)
+        append(result, _elements(added))
 
     values: dict[str, MetadataValue | None] = {}
     for slot, token in mapping("special", edits.special or {}).items():
@@ -321,11 +321,11 @@ def _fill(result: Entries, added: Mapping[bytes, int]) -> None:
             result[GGML + key] = old.replaced(dict(zip(unused, values, strict=False)))
 
 
-def _append(result: Entries, added: Mapping[bytes, int]) -> None:
+def append(result: Entries, added: Mapping[str, list[Any]]) -> None:
     """Extends the arrays that have an element per token. Unread elements after the last token are cut off."""
     size = _size(result)
     result.setdefault(GGML + "token_type", Packed.of(Type.INT32, [NORMAL] * size))
-    for key, more in _elements(added).items():
+    for key, more in added.items():
         old = result.get(GGML + key)
         if isinstance(old, Packed):
             elements = old.elements()[:size]
@@ -334,7 +334,7 @@ def _append(result: Entries, added: Mapping[bytes, int]) -> None:
             result[GGML + key] = Packed.of(old.type, elements + more)
     for key in result:
         if key.endswith(".vocab_size") and not key.startswith(KEPT):
-            result[key] = Typed(Type.UINT32, size + len(added))
+            result[key] = Typed(Type.UINT32, size + len(added["tokens"]))
 
 
 def _elements(added: Mapping[bytes, int]) -> dict[str, list[Any]]:

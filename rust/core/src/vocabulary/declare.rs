@@ -155,7 +155,7 @@ pub fn c_string(text: &[u8]) -> &[u8] {
 
 /// The two texts of a merge rule, which ends at a NUL byte, as C strings do. The space between them is not its first
 /// byte.
-pub(crate) fn split_rule(merge: &[u8]) -> Option<(&[u8], &[u8])> {
+pub fn split_rule(merge: &[u8]) -> Option<(&[u8], &[u8])> {
     let merge = c_string(merge);
     let space = memchr::memchr(b' ', merge.get(1..)?)? + 1;
     Some((&merge[..space], &merge[space + 1..]))

@@ -38,7 +38,7 @@ const INVERSE_FACTORIALS: [f64; 13] = {
 
 /// The natural logarithm of a normal positive number.
 #[inline(always)]
-pub(super) fn ln(x: f64) -> f64 {
+pub(crate) fn ln(x: f64) -> f64 {
     const MANTISSA: u64 = (1 << 52) - 1;
     let bits = x.to_bits();
     let mut exponent = (bits >> 52) as i64 - 1023;
