@@ -196,7 +196,7 @@ def test_paths_and_several_fields(tmp_path: Path, suffix: str) -> None:
             file.write_table(table)
     else:
         write(path, rows)
-    wanted = Reading("doc.text", columns=("doc.more.title", "id"), nulls="skip", joined=("doc.more.title",))
+    wanted = Reading("doc.text", columns=("doc.more.title", "id"), nulls="skip", others=("doc.more.title",))
     if suffix.startswith(".js"):
         found, bad = texts_of(path, wanted)
         assert found == {1: "a\n\nA", 3: "b"}
@@ -282,7 +282,7 @@ def test_bad_json_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: 
     assert bad[3].reason == "byte 11 is not UTF-8"
     for data, problem in (
         (b"", "row 1: the array ends early"),
-        (b'{"text": "a"}\n', "row 1: it is not an array of objects: if it has an object per line, choose input_format"),
+        (b'{"text": "a"}\n', "row 1: it is not an array of objects .JSON Lines are input_format 'jsonl'"),
         (b'[{"text": "a"}', "row 2: the array ends early"),
         (b'[{"text": "a', "row 1: the array ends early"),
         (b'[{"text": "a"} {"text": "b"}]', "row 2: it is not an array of objects"),

@@ -198,22 +198,19 @@ def build(
         pad_id = _padding(tokenizer, pad_id)
     folder = Path(os.fsdecode(file_name(output)))
     first, *joined = names_of("field", field)
-    chat = tools, template_text, variables, mask, shape, date
-    special = add_special, parse_special, append_eos
+    chat, special = (tools, template_text, variables, mask, shape, date), (add_special, parse_special, append_eos)
     encoding = encoding_of(first, messages, chat, special, max_length, too_long)
     if encoding.is_chat:
         encoding = replace(encoding, date=date or _date(tokenizer, encoding, folder))
-    text = encoding.field
     read_too = (*kept, *(name for name in (id_field, tools) if name))
-    columns = tuple(name for name in dict.fromkeys(read_too) if name != text)
-    all_columns = tuple(dict.fromkeys((*columns, *encoding.others)))
+    columns = tuple(name for name in dict.fromkeys(read_too) if name != encoding.field)
     if folder.exists() and not folder.is_dir():
         raise CorpusError("the output must be a folder, and this is a file", source=str(folder))
     found = inputs(sources, format=input_format, without=folder)
     name = str(tokenizer.metadata.get("general.name", ""))
     kind = format, tokenizer.vocab_size, attention_mask or columns_of.attention_mask, encoding.is_chat
     settings = Settings(
-        Reading(text, encoding.is_chat, all_columns, nulls, () if encoding.is_chat else tuple(joined)),
+        Reading(encoding.field, encoding.is_chat, columns, nulls, encoding.others or tuple(joined)),
         encoding,
         Writing(*kind, kept, id_field, pack, pad_id, compression, name, trainer),
         input_format,
@@ -221,7 +218,7 @@ def build(
         None if shuffle is None else as_int(shuffle),
         skip_bad,
     )
-    _warn_of_absent(found, replace(settings.reading, columns=columns))
+    _warn_of_absent(found, settings.reading)
     job = Job(folder, found, settings, tokenizer, 1)
     manifest = run(job, num_threads(threads), progress or (lambda _: None))
     said: Found = {}

@@ -45,8 +45,8 @@ class Reading:
     """Other columns or fields to carry along, in this order."""
     nulls: Nulls = "error"
     """Whether a null is a bad row, no document, or an empty document."""
-    joined: tuple[str, ...] = ()
-    """Further texts of a row, which follow the first one in its document."""
+    others: tuple[str, ...] = ()
+    """Further texts of a row, which follow the first one in its document; with `is_chat`, those of a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +112,8 @@ def encoding_of(
     most = None if max_length is None else as_int(max_length)
     if most is not None and most < 1:
         raise CorpusError(f"max_length must be at least 1, not {most}")
-    first, *others = names
-    shaped: Any = tools, template_text, named, mask, shape or "messages", tuple(others), date
-    return Encoding(first, is_chat, *special, most, too_long, *shaped)
+    shaped: Any = tools, template_text, named, mask, shape or "messages", names[1:], date
+    return Encoding(names[0], is_chat, *special, most, too_long, *shaped)
 
 
 def names_of(argument: str, names: Names) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import starmap
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import CorpusError
 from .reading.streams import unpacked
@@ -41,7 +41,7 @@ class Survey:
 
 
 def fingerprint(
-    source: Input, cut: int, progress: Callable[[int], object] = lambda num_bytes: None, unpacks: bool = False
+    source: Input, cut: int, progress: Callable[[int], Any] = lambda _: None, unpacks: bool = False
 ) -> Survey:
     """Surveys a file, which is read once from front to back.
 

@@ -109,8 +109,7 @@ def encode_table(
     >>> ggtok.corpus.encode_table(table, ggtok.Tokenizer.builtin("bpe"), max_length=4).to_pydict()["input_ids"]
     [[6053, 7301], [9713, 5981, 6266, 78]]
     """
-    chat = tools, template_text, variables, mask, shape, date
-    special = add_special, parse_special, append_eos
+    chat, special = (tools, template_text, variables, mask, shape, date), (add_special, parse_special, append_eos)
     encoding = encoding_of(field, messages, chat, special, max_length, too_long)
     return encode_rows(table_of(table), tokenizer, encoding, granted_threads(threads, None), ids)
 

@@ -60,9 +60,8 @@ def renamed(group: pa.Table, trainer: Trainer, length: int | None) -> pa.Table:
         if trainer.lengths is not None:
             added[trainer.lengths] = pa.array(sizes, pa.list_(pa.int32()))
         if trainer.positions is not None:
-            positions = [np.arange(size, dtype=np.int32) for row in sizes for size in row]
-            flat_positions = np.concatenate([np.empty(0, np.int32), *positions])
-            added[trainer.positions] = pa.ListArray.from_arrays(ids.offsets, flat_positions)
+            positions = [place for row in sizes for size in row for place in range(size)]
+            added[trainer.positions] = pa.ListArray.from_arrays(ids.offsets, pa.array(positions, pa.int32()))
     if MASK in group.column_names:
         is_learned = group[MASK].chunk(0).values.to_numpy() == 1
         group = group.drop_columns(MASK)

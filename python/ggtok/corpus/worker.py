@@ -110,8 +110,7 @@ class TableEncoder:
         self._model = os.fsdecode(model)
         if isinstance(model, os.PathLike) and self._model in BUILTIN:
             self._model = os.path.join(os.curdir, self._model)
-        chat = tools, template_text, variables, mask, shape, date
-        special = add_special, parse_special, append_eos
+        chat, special = (tools, template_text, variables, mask, shape, date), (add_special, parse_special, append_eos)
         self._encoding = encoding_of(field, messages, chat, special, max_length, too_long)
         self._threads, self._ids = threads, ids
 

@@ -100,8 +100,6 @@ def build_command(
     output: str,
     model: Model,
     special: dict[str, Any],
-    field: tuple[str, ...],
-    messages: tuple[str, ...],
     keep: str | None,
     as_json: bool,
     **others: Any,
@@ -115,7 +113,7 @@ def build_command(
     same, byte for byte. The folder's manifest.json says what it was made from, and how.
     """
     names = tuple(name for name in (keep or "").split(",") if name)
-    others |= {"field": field or "text", "messages": messages or None}
+    others |= {"field": others["field"] or "text", "messages": others["messages"] or None}
     tokenizer, state = model.open(), State()
     with progress(None, "") as bar, terminated():
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import CorpusError
 from ..blocks import ROW, Block
-from ..packages import check_packages, pa, pc
+from ..packages import pa, pc
 from ..settings import Reading
 from ..sources import FORMAT_OF, KINDS, Input, endings
 from ..table import is_string
@@ -34,18 +34,16 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
         CorpusError: The input cannot be read or is damaged (after the documents before that), a column is missing or of
             another type, or something is wanted that texts do not have.
     """
-    blocks: Iterator[Block]
-    if not reading.joined:
-        blocks = module_of(source).read(source, start, end, first_row, reading)
+    wanted = replace(reading, columns=tuple(dict.fromkeys((*reading.columns, *reading.others))))
+    blocks: Iterator[Block] = module_of(source).read(source, start, end, first_row, wanted)
+    if reading.is_chat or not reading.others:
         return blocks
-    wanted = replace(reading, columns=tuple(dict.fromkeys((*reading.columns, *reading.joined))))
-    blocks = module_of(source).read(source, start, end, first_row, wanted)
     return (replace(block, table=_joined(block.table, reading)) for block in blocks)
 
 
 def _joined(table: pa.Table, reading: Reading) -> pa.Table:
     """The texts of each row as one, with a blank line between them. Those that are null are left out."""
-    texts = [table.column(name) for name in (reading.field, *reading.joined)]
+    texts = [table.column(name) for name in (reading.field, *reading.others)]
     kind = pa.large_utf8() if all(is_string(each.type) for each in texts) else pa.large_binary()
     parts = [*(each.cast(pa.large_binary()) for each in texts), pa.scalar(b"\n\n", pa.large_binary())]
     text = pc.binary_join_element_wise(*parts, null_handling="skip").cast(kind)
@@ -65,7 +63,6 @@ def documents(path: str, field: str | None, rows: tuple[str, ...] = ()) -> Itera
         format = "text"
     if format == "text" and compression is None:
         return None
-    check_packages()
     return _texts(Input(path, path, format, compression, os.path.getsize(path)), Reading(field or "text", nulls="skip"))
 
 

@@ -43,15 +43,14 @@ def _objects(stream: Stream, source: Input) -> Iterator[list[bytes]]:
             bracket = token[0]
             if bracket == b'"':
                 break
-            if depth == 0 and bracket == b"[":  # its place is looked at with the first object
-                continue
             if depth == 0 and bracket in (b"{", b"]"):
                 start = token.start()
                 wanted = b"[" if row == 1 else b"," if bracket == b"{" else b""
                 if data[done:start].strip() != wanted:
-                    advice = "if it has an object per line, choose input_format 'jsonl'"
-                    raise CorpusError(f"it is not an array of objects: {advice}", source=source.name, row=row)
-            depth += (bracket in (b"{", b"[")) - (bracket in (b"}", b"]"))
+                    problem = "it is not an array of objects (JSON Lines are input_format 'jsonl')"
+                    raise CorpusError(problem, source=source.name, row=row)
+            is_open = bracket == b"{" or (bracket == b"[" and depth > 0)  # the array itself is not counted
+            depth += is_open - (bracket in (b"}", b"]"))
             if depth == 0 and bracket == b"}":
                 done, row = token.end(), row + 1
                 found.append(data[start:done].translate(SPACES))

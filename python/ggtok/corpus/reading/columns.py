@@ -41,11 +41,10 @@ def check(source: Input, schema: pa.Schema, reading: Reading) -> None:
         try:
             kind = _column(schema.empty_table(), name).type
         except (KeyError, pa.ArrowException):
-            kind = None
-        if kind is None or schema.names.count(name) > 1:
             check_column(name, schema.names, source.name)
+            raise
         is_text = _is_text(kind) or (reading.is_chat and is_conversation(kind))
-        if name in (reading.field, *reading.joined) and not is_text:
+        if name in (reading.field, *reading.others) and not is_text:
             expected = "lists of messages or their JSON text" if reading.is_chat else "texts"
             raise CorpusError(f"column {name!r} has the type {kind}, not {expected}", source=source.name)
 

@@ -30,13 +30,12 @@ def _batches(stream: Stream, source: Input, reading: Reading) -> Iterator[Batch]
     from pyarrow import csv
 
     names, position = wanted(reading), 0
-    delimiter = "\t" if source.format == "tsv" else ","
     texts = dict.fromkeys(names, pa.large_utf8())
     try:
         for batch in csv.open_csv(
             pa.PythonFile(stream, mode="r"),
             csv.ReadOptions(use_threads=False, block_size=MOST_RECORD),
-            csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            csv.ParseOptions(delimiter="\t" if source.format == "tsv" else ",", newlines_in_values=True),
             csv.ConvertOptions(include_columns=names, column_types=texts, check_utf8=False),
         ):
             before, position = position, stream.position
