@@ -63,8 +63,9 @@ def _message(number: int, message: Any) -> Any:
     if not isinstance(message, dict):
         return message
     if "from" in message and "role" not in message:
-        role = message["from"]
-        message = {"role": SHAREGPT.get(str(role), role), "content": message.get("value")}
+        rest = dict(message)
+        role, content = rest.pop("from"), rest.pop("value", None)
+        message = {"role": SHAREGPT.get(str(role), role), "content": content, **rest}
     says = message.get("content") not in (None, []) or message.get("reasoning_content") or message.get("tool_calls")
     if "role" in message and not (says and message["role"] != ""):
         lacked = "a role" if message["role"] == "" else "content"

@@ -53,8 +53,7 @@ def renamed(group: pa.Table, trainer: Trainer, length: int | None) -> pa.Table:
     is_learned = np.ones(len(flat), bool)
     added = {}
     if length is not None:
-        (bounds,) = group[BOUNDARIES].chunks
-        rows = [row.values.to_numpy() for row in bounds]
+        rows = [row.values.to_numpy() for row in group[BOUNDARIES]]
         is_learned = (np.arange(length) < np.array([row[-1] for row in rows]).reshape(-1, 1)).ravel()
         sizes = [[size for size in np.diff(row, append=length).tolist() if size] for row in rows]
         if trainer.lengths is not None:
