@@ -37,6 +37,19 @@ def test_a_click_explains(opened: Any) -> None:
     assert page.page.locator("#explain").is_hidden()
 
 
+def test_an_empty_panel_that_is_closed_stays_closed(opened: Any) -> None:
+    page = opened()
+    page.page.locator("#sides .piece").first.wait_for()
+    page.page.locator("#close").evaluate("(button) => button.click()")
+    page.page.keyboard.press("Tab")
+    page.type("Hello")
+    page.expect_tokens(TOKENIZERS["bpe"].count("Hello"))
+    page.page.wait_for_timeout(500)
+    assert page.page.locator("#explain").is_hidden()
+    page.page.locator("#sides .piece").first.click()
+    page.page.locator("#explain .caption").wait_for()
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_steps_open_beside_the_text_once_the_page_is_used(opened: Any, width: int) -> None:
     page = opened(viewport={"width": width, "height": 844})

@@ -137,7 +137,7 @@ const pair = new Pair((at, token) => choose(sides[at], token), (at, token) => si
 const explainer = new Explainer(full, byId("explain"), { step: mark, close: closed });
 let options = {};
 let selected = null; // the side and the token whose steps are shown; null for a token that is not chosen yet
-let opensItself = false; // whether steps are shown before a token is chosen
+let isUsed = false; // then steps are shown before a token is chosen
 
 const choices = () => [state.vocabulary, ...(state.other ? [state.other] : [])];
 
@@ -173,10 +173,10 @@ function showSteps() {
   if (selected || !side.text) return;
   const [, at, step] = /^(\d+)\.?(.*)$/.exec(state.step) ?? [];
   if (at < side.result.ids.length) choose(side, Number(at), step);
-  else if (opensItself) choose(side, null);
+  else if (isUsed && !byId("explain").hidden) choose(side, null);
 }
 const use = () => {
-  opensItself = true;
+  isUsed = true;
   showSteps();
 };
 for (const type of ["pointermove", "keydown", "scroll"]) addEventListener(type, use, { once: true });
@@ -186,7 +186,6 @@ function closed(byHand) {
   side?.strip.select(undefined);
   pair.select();
   if (byHand) state.other ? pair.focus(sides.indexOf(side), at) : side?.strip.focus(at);
-  if (byHand) opensItself = false;
   selected = null;
   keepStep(null);
 }
