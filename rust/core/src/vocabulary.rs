@@ -196,15 +196,16 @@ impl Vocabulary {
         self.index.find(self.seed.hash(text), |id| keys.get(id) == text).map(|id| id as TokenId)
     }
 
-    /// The ids of several texts, each given with its key, or the default key if it is long or empty. The look-ups
+    /// The ids of several short texts by their keys, given the keys of all tokens; none for the null key. The look-ups
     /// overlap, which is faster than doing them one by one.
-    pub(crate) fn ids<const N: usize>(&self, texts: &[(&[u8], Key); N]) -> [Option<TokenId>; N] {
-        let keys = self.keys();
-        let candidates = texts.map(|(_, key)| self.index.likely(key.hash(self.seed)));
-        let candidates = candidates.map(|id| (id, keys.key(id).unwrap_or_default()));
-        std::array::from_fn(|at| match (candidates[at], texts[at]) {
-            ((id, found), (_, key)) if found.is(key) && key.some().is_some() => Some(id as TokenId),
-            (_, (text, _)) => self.id(text),
+    #[inline]
+    pub(crate) fn ids<const N: usize>(&self, texts: &[Key; N], tokens: &[Key]) -> [Option<TokenId>; N] {
+        let is_text = |id: usize, text: Key| tokens.get(id).is_some_and(|token| token.is(text));
+        let likely = texts.map(|text| self.index.likely(text.hash(self.seed)));
+        std::array::from_fn(|at| match (likely[at], texts[at]) {
+            (_, text) if text.is(Key::default()) => None,
+            (id, text) if is_text(id, text) => Some(id as TokenId),
+            (_, text) => self.index.find(text.hash(self.seed), |id| is_text(id, text)).map(|id| id as TokenId),
         })
     }
 

@@ -5,11 +5,12 @@
 
 use std::io::{self, Read};
 
+use super::error::GgufError;
 use super::metadata::Layout;
 use super::value::MAX_BYTES;
 
 /// Larger than nearly all metadata, and takes a few milliseconds to read.
-const FIRST_READ: usize = 1 << 24;
+pub(super) const FIRST_READ: usize = 1 << 24;
 
 /// Reads a file up to the end of its metadata and little more; never the weights.
 ///
@@ -18,19 +19,22 @@ const FIRST_READ: usize = 1 << 24;
 /// # Errors
 /// Those of the reader.
 pub fn read_header(reader: impl Read) -> io::Result<Vec<u8>> {
-    read_in_steps(reader, FIRST_READ)
+    Ok(read_layout(reader, FIRST_READ)?.0)
 }
 
-fn read_in_steps(mut reader: impl Read, first_read: usize) -> io::Result<Vec<u8>> {
+/// As [`read_header`]. Returns where the metadata is too, unless the file is damaged.
+pub(super) fn read_layout(mut reader: impl Read, first_read: usize) -> io::Result<(Vec<u8>, Option<Layout>)> {
     let mut bytes = Vec::new();
     let mut goal = first_read;
     loop {
         let wanted = goal - bytes.len();
         let read = reader.by_ref().take(wanted as u64).read_to_end(&mut bytes)?;
-        let needed = Layout::find(&bytes, usize::MAX).err().and_then(|error| error.needed);
-        match needed {
-            Some(end) if read == wanted => goal = end.max(2 * bytes.len()).min(MAX_BYTES),
-            _ => return Ok(bytes),
+        match Layout::find(&bytes, usize::MAX) {
+            Ok(layout) => return Ok((bytes, Some(layout))),
+            Err(GgufError { needed: Some(end), .. }) if read == wanted => {
+                goal = end.max(2 * bytes.len()).min(MAX_BYTES);
+            }
+            Err(_) => return Ok((bytes, None)),
         }
     }
 }
@@ -39,7 +43,7 @@ fn read_in_steps(mut reader: impl Read, first_read: usize) -> io::Result<Vec<u8>
 mod tests {
     use std::io::{self, Cursor, Read};
 
-    use super::{read_header, read_in_steps};
+    use super::{read_header, read_layout};
     use crate::gguf::Metadata;
 
     /// A file with `num_keys` strings, and the weights after them.
@@ -61,7 +65,8 @@ mod tests {
         let (bytes, size) = file(300, 1 << 20);
         for first_read in [1, 7, 100, size - 1, size, size + 1] {
             let mut reader = Cursor::new(&bytes);
-            let header = read_in_steps(&mut reader, first_read)?;
+            let (header, layout) = read_layout(&mut reader, first_read)?;
+            assert_eq!(layout.map(|layout| layout.size()), Some(size), "{first_read}");
             assert_eq!(Metadata::read(&header).map(|metadata| metadata.layout().size()), Ok(size), "{first_read}");
             assert!(reader.position() <= 2 * size as u64 + 16, "{first_read}: {}", reader.position());
         }
@@ -73,13 +78,14 @@ mod tests {
     fn a_cut_file_is_read_to_its_end_and_a_damaged_one_is_not() -> io::Result<()> {
         let (bytes, size) = file(3, 0);
         for len in 0..size {
-            assert_eq!(read_in_steps(&bytes[..len], 10)?, &bytes[..len]);
+            let (read, layout) = read_layout(&bytes[..len], 10)?;
+            assert_eq!((&read[..], layout.is_some()), (&bytes[..len], false));
         }
         let mut endless = b"GGUX".chain(io::repeat(0));
-        assert_eq!(read_in_steps(&mut endless, 10)?.len(), 10);
+        assert_eq!(read_layout(&mut endless, 10)?.0.len(), 10);
         // More keys than fit in 4 GiB.
         let mut endless = Cursor::new([b"GGUF\x03\0\0\0", &[0; 8][..], &[255; 8]].concat()).chain(io::repeat(0));
-        assert_eq!(read_in_steps(&mut endless, 24)?.len(), 24);
+        assert_eq!(read_layout(&mut endless, 24)?.0.len(), 24);
         Ok(())
     }
 }

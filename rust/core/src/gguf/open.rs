@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::error::LoadError;
-use super::header::read_header;
+use super::header::{FIRST_READ, read_layout};
 use super::metadata::Metadata;
 use crate::tokenizer::Tokenizer;
 
@@ -15,7 +15,10 @@ impl Tokenizer {
     /// [`LoadError::File`], with the path: the file cannot be read, or as [`Tokenizer::from_bytes`].
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         let path = path.as_ref();
-        let open = || Self::from_bytes(&read_header(File::open(path)?)?);
+        let open = || match read_layout(File::open(path)?, FIRST_READ)? {
+            (bytes, Some(layout)) => layout.over(bytes).tokenizer(),
+            (damaged, None) => Self::from_bytes(&damaged),
+        };
         open().map_err(|error| LoadError::File(path.to_owned(), Box::new(error)))
     }
 

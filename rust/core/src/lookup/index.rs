@@ -27,7 +27,10 @@ impl Index {
     /// An empty table with this many slots, a power of two, for numbers below `len`. The caller must replace it with a
     /// larger one before it is full.
     pub(crate) fn with_slots(num_slots: usize, len: usize) -> Self {
-        Self { slots: vec![0; num_slots], number_mask: ((len + 1).next_power_of_two() - 1) as u32 }
+        // Written, not just allocated as zeros: the system would map a page twice that is read before it is written.
+        let mut slots = Vec::with_capacity(num_slots);
+        slots.resize(num_slots, 0);
+        Self { slots, number_mask: ((len + 1).next_power_of_two() - 1) as u32 }
     }
 
     /// Inserts `number`, whose value is not in the table yet.

@@ -16,6 +16,9 @@ const MAX_LONG: u64 = (1 << 30) - 1;
 /// The bytes of a short word in both numbers.
 const TEXT: u128 = u128::MAX >> 8;
 
+/// The lowest bit of each byte.
+const ONES: u128 = u128::MAX / 0xFF;
+
 /// The mask of a word's bytes, by its length.
 const MASKS: [(u64, u64); MAX_LEN + 1] = {
     let mut masks = [(0, 0); MAX_LEN + 1];
@@ -62,18 +65,26 @@ impl Key {
         packed(word).map_or_else(Self::default, |(low, high)| Self(low, high))
     }
 
-    /// If this text is `whole` with a space inserted after its first byte or later, the texts before and after that
-    /// space. Branchless except for the result.
+    /// The texts before and after the first space that is not the first byte, and both together without it.
     #[inline(always)]
-    pub(crate) fn split_at_space(self, whole: Self) -> Option<(Self, Self)> {
-        let [text, other] = [self, whole].map(|key| (u128::from(key.1) << 64 | u128::from(key.0)) & TEXT);
-        let (len, at) = (self.word_len(), (text ^ other).trailing_zeros() as usize / 8 % KEY_LEN);
-        let rest = text >> (8 * at) >> 8;
-        let is_split = (1..len).contains(&at)
-            && len == whole.word_len() + 1
-            && text >> (8 * at) & 0xFF == u128::from(b' ')
-            && rest == other >> (8 * at);
-        is_split.then(|| (Self::of(&text.to_le_bytes(), at), Self::of(&rest.to_le_bytes(), len - at - 1)))
+    pub(crate) fn split_at_space(self) -> Option<[Self; 3]> {
+        let text = (u128::from(self.1) << 64 | u128::from(self.0)) & TEXT;
+        // A byte of `others` is zero where the text has a space. The lowest high bit that the subtraction sets is exact.
+        let others = (text ^ (ONES * u128::from(b' '))) | 0xFF;
+        let at = ((others.wrapping_sub(ONES) & !others & (ONES << 7)).trailing_zeros() / 8) as usize;
+        let len = self.word_len();
+        if at >= len {
+            return None;
+        }
+        let (low, high) = MASKS[at % MASKS.len()];
+        let before = u128::from(high) << 64 | u128::from(low);
+        let after = text >> 8;
+        let key = |text: u128, len: usize| Self(text as u64, (text >> 64) as u64 | (len as u64) << 56);
+        Some([
+            key(text & before, at),
+            key(after >> (8 * at), len - at - 1),
+            key(text & before | after & !before, len - 1),
+        ])
     }
 
     /// The key of a long word: its hash, and the position and length of its bytes.
@@ -140,15 +151,16 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_split_at_the_space_that_another_one_lacks() {
+    fn a_text_is_split_at_its_first_space_after_the_first_byte() {
         let key = |text: &str| Key::new(text.as_bytes(), 0, text.len()).unwrap_or_default();
-        let split_at_space = |text, whole| key(text).split_at_space(key(whole));
-        assert_eq!(split_at_space("ab cd", "abcd"), Some((key("ab"), key("cd"))));
-        assert_eq!(split_at_space("  a", " a"), Some((key(" "), key("a"))));
-        assert_eq!(split_at_space("a ", "a"), Some((key("a"), Key::default())));
-        assert_eq!(split_at_space("0123456 8abcdef", "01234568abcdef"), Some((key("0123456"), key("8abcdef"))));
-        for (text, whole) in [("ab cd", "abcde"), ("ab cd", "abce"), ("ab-cd", "abcd"), (" ab", "ab"), ("a\0", "a")] {
-            assert_eq!(split_at_space(text, whole), None, "{text:?} {whole:?}");
+        let texts = ["ab cd", "  a", "a ", "a  ", "0123456 8abcdef", "01234567 9abcde", "! !", "!é\u{7F} \u{1}\u{1F}!"];
+        for text in texts {
+            let at = 1 + text[1..].find(' ').unwrap_or_default();
+            let [left, right] = [&text[..at], &text[at + 1..]];
+            assert_eq!(key(text).split_at_space(), Some([left, right, &[left, right].concat()].map(key)), "{text:?}");
+        }
+        for text in ["", " ", " ab", "ab-cd", "!\u{1}!", "a\0", "0123456789abcde"] {
+            assert_eq!(key(text).split_at_space(), None, "{text:?}");
         }
     }
 

@@ -49,27 +49,24 @@ impl StringIndex {
             return Err(StringsError::Truncated { index: 0, offset, needed: least as u64, left });
         }
 
-        let mut starts = Vec::with_capacity(num_strings + 1);
-        let mut at = offset;
-        for index in 0..num_strings {
-            let rest = &data[at..];
-            let Some(&prefix) = rest.first_chunk::<PREFIX>() else {
+        let mut starts = vec![0; num_strings + 1];
+        let mut rest = &data[offset..];
+        for (index, start) in starts[..num_strings].iter_mut().enumerate() {
+            let at = data.len() - rest.len();
+            let Some((&prefix, after)) = rest.split_first_chunk::<PREFIX>() else {
                 return Err(StringsError::Truncated { index, offset: at, needed: PREFIX as u64, left: rest.len() });
             };
             let len = if big_endian { u64::from_be_bytes(prefix) } else { u64::from_le_bytes(prefix) };
-            let left = rest.len() - PREFIX;
-            if len > MAX_LEN.min(left as u64) {
-                return Err(if len > MAX_LEN {
-                    StringsError::TooLong { index, offset: at, len }
-                } else {
-                    StringsError::Truncated { index, offset: at + PREFIX, needed: len, left }
-                });
+            if len > MAX_LEN {
+                return Err(StringsError::TooLong { index, offset: at, len });
             }
-            at += PREFIX;
-            starts.push(at as u32);
-            at += len as usize;
+            let Some(next) = after.get(len as usize..) else {
+                return Err(StringsError::Truncated { index, offset: at + PREFIX, needed: len, left: after.len() });
+            };
+            *start = (at + PREFIX) as u32;
+            rest = next;
         }
-        starts.push((at + PREFIX) as u32);
+        starts[num_strings] = (data.len() - rest.len() + PREFIX) as u32;
         Ok(Self { starts: starts.into_boxed_slice(), gap: PREFIX as u32 })
     }
 

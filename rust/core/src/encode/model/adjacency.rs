@@ -70,9 +70,17 @@ impl CharPairsBuilder {
     #[inline]
     pub(crate) fn add(&mut self, left: Char, right: Char) {
         if left | right < 0x80 {
-            self.ascii[left as usize][right as usize / 64] |= 1 << (right % 64);
+            self.add_ascii(&[left as u8, right as u8]);
         } else {
             self.others.push((left, right));
+        }
+    }
+
+    /// Adds the pairs of a text of ASCII.
+    #[inline(always)]
+    pub(super) fn add_ascii(&mut self, text: &[u8]) {
+        for pair in text.windows(2) {
+            self.ascii[usize::from(pair[0]) % 128][usize::from(pair[1] / 64) % 2] |= 1 << (pair[1] % 64);
         }
     }
 

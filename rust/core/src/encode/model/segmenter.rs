@@ -228,12 +228,19 @@ impl SegmenterBuilder {
         }
     }
 
+    /// Adds the pairs of a symbol if all of it is ASCII. Returns whether it is.
+    #[inline]
+    pub(crate) fn add_ascii(&mut self, text: &[u8]) -> bool {
+        let is_ascii = text.is_ascii();
+        if is_ascii {
+            self.pairs.add_ascii(text);
+        }
+        is_ascii
+    }
+
     /// Adds the pairs of a symbol that starts as bytes, for text of canonical UTF-8: the symbol may start and end
     /// inside a character.
     pub(crate) fn add_bytes(&mut self, text: &[u8]) {
-        if text.is_ascii() {
-            return text.windows(2).for_each(|pair| self.pairs.add(pair[0].into(), pair[1].into()));
-        }
         let is_inner = |byte: u8| byte & 0xC0 == 0x80;
         let mut at = text.iter().position(|&byte| !is_inner(byte)).unwrap_or(text.len());
         let mut before = 0..at;

@@ -57,21 +57,33 @@ pub fn unspell(code_point: u32) -> Option<u8> {
 /// Appends the bytes that `text` spells. If it has any other character, appends nothing and returns false.
 pub(crate) fn unspell_all(text: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
+    out.extend_from_slice(text);
+    let bytes = &mut out[start..];
+    let mut len = 0;
     let mut at = 0;
-    while let Some(&lead) = text.get(at) {
-        let (code_point, len) = match (lead, text.get(at + 1)) {
-            (0..0x80, _) => (u32::from(lead), 1),
-            // Two bytes reach U+07FF; the spelling ends at U+0143.
-            (0xC2..=0xC5, Some(&next @ 0x80..=0xBF)) => (u32::from(lead & 0x1F) << 6 | u32::from(next & 0x3F), 2),
-            _ => (u32::MAX, 1),
-        };
-        let Some(byte) = unspell(code_point) else {
-            out.truncate(start);
-            return false;
-        };
-        out.push(byte);
-        at += len;
+    while at < text.len() && len < bytes.len() {
+        let lead = text[at];
+        if matches!(lead, 0x21..=0x7E) {
+            bytes[len] = lead;
+            at += 1;
+        } else {
+            let byte = match (lead, text.get(at + 1)) {
+                // Two bytes reach U+07FF; the spelling ends at U+0143.
+                (0xC2..=0xC5, Some(&next @ 0x80..=0xBF)) => {
+                    unspell(u32::from(lead & 0x1F) << 6 | u32::from(next & 0x3F))
+                }
+                _ => None,
+            };
+            let Some(byte) = byte else {
+                out.truncate(start);
+                return false;
+            };
+            bytes[len] = byte;
+            at += 2;
+        }
+        len += 1;
     }
+    out.truncate(start + len);
     true
 }
 

@@ -69,7 +69,7 @@ impl TextTables {
             whole_tokens: None,
             segmenter: SegmenterBuilder::new(false),
             uses: CharUses::default(),
-            ends: Vec::with_capacity(len),
+            ends: vec![None; len],
             spelled: Vec::new(),
         };
         for (text, symbol) in vocabulary.keys().iter().zip(0..) {
@@ -85,11 +85,13 @@ impl TextTables {
     /// Adds a symbol. A text that spells no bytes occurs in no piece.
     fn add(&mut self, text: &[u8], symbol: Symbol) {
         self.spelled.clear();
-        if byte_level::unspell_all(text, &mut self.spelled) {
+        if byte_level::unspell_all(text, &mut self.spelled) && !self.segmenter.add_ascii(&self.spelled) {
             self.segmenter.add_bytes(&self.spelled);
             self.uses.add(&self.spelled, symbol);
         }
-        self.ends.resize(self.ends.len().max(symbol as usize + 1), None);
+        if self.ends.len() <= symbol as usize {
+            self.ends.resize(symbol as usize + 1, None);
+        }
         self.ends[symbol as usize] = Ends::of(&self.spelled);
     }
 }

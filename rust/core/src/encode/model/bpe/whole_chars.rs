@@ -31,7 +31,7 @@ impl CharUses {
     /// Adds the characters of a symbol, given the bytes that it spells. O(length).
     #[inline]
     pub(super) fn add(&mut self, spelled: &[u8], symbol: Symbol) {
-        let mut at = if spelled.is_ascii() { spelled.len() } else { 0 };
+        let mut at = 0;
         while at < spelled.len() {
             let (code_point, len) = match spelled[at] {
                 byte @ 0..0x80 => (u32::from(byte), 1),

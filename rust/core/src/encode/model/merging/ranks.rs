@@ -23,8 +23,8 @@ use crate::vocabulary::strings::Strings;
 const BITS_PER_SLOT: usize = 4;
 /// Ranks that share a base.
 const RANKS_PER_BASE: usize = 128;
-/// A slot without a merge. Slots are stored inverted, so that a free slot is 0, and zeroed memory costs nothing.
-const FREE: u64 = 0;
+/// A slot without a merge: the highest pair, which no two symbols make.
+const FREE: u64 = u64::MAX;
 
 /// The left, right and merged symbols of a merge rule; [`NO_SYMBOL`] if a text is not a token, or the rule has no
 /// space.
@@ -35,7 +35,7 @@ pub(crate) type Row = [Symbol; 3];
 pub(crate) struct MergeRanks {
     seed: Seed,
     /// From the highest bit down: the left symbol, the right symbol, the rank, and the distance of the merged symbol
-    /// from the base of its rank. Inverted.
+    /// from the base of its rank.
     slots: Vec<u64>,
     /// Bits of a symbol in a slot.
     symbol_bits: u32,
@@ -125,7 +125,7 @@ impl MergeRanks {
         }
         let (pair, mut at) = (self.pair(left, right), slot as usize);
         loop {
-            let slot = !self.slots[at];
+            let slot = self.slots[at];
             if self.pair_of(slot) == pair {
                 let rank = slot >> self.distance_bits() & ((1 << self.rank_bits) - 1);
                 let (rank, distance) = (rank as usize, slot & self.max_distance());
@@ -134,7 +134,7 @@ impl MergeRanks {
                     if is_near { self.bases[rank / RANKS_PER_BASE] + distance as Symbol } else { self.merged[rank] };
                 return Merge { rank: rank as u32, symbol };
             }
-            if slot == !FREE {
+            if slot == FREE {
                 return NO_MERGE;
             }
             at = (at + 1) & (self.slots.len() - 1);
@@ -147,7 +147,7 @@ impl MergeRanks {
         u64::from(left) << self.symbol_bits | u64::from(right)
     }
 
-    /// The pair in a slot that is not inverted.
+    /// The pair in a slot.
     #[inline]
     fn pair_of(&self, slot: u64) -> u64 {
         slot >> (u64::BITS - 2 * self.symbol_bits)

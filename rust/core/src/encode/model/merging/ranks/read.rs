@@ -1,13 +1,14 @@
 //! Reads merge rules as symbols: the order of the tokens gives a first guess, and other texts are looked up in groups.
 //!
 //! A rule is the text of its left part, a space, and the text of its right part, so all three texts have to be looked
-//! up. Two things make that fast. Most rules make the tokens in order, so the next token is the first guess for what a
-//! rule makes, and comparing the two also finds the space. And the other two texts are looked up for several rules
-//! together. Half of the rules are read on a second thread.
+//! up. Two things make that fast. Most rules make the tokens in order, so the last token made and the next one are the
+//! first guesses for what a rule makes. And the other two texts are looked up for several rules together. Half of the
+//! rules are read on a second thread.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::load`. O(total length). Deviations: none.
 
 use std::ops::Range;
+use std::sync::Mutex;
 
 use super::{MergeRanks, Row};
 use crate::encode::model::merging::symbol::{NO_SYMBOL, Symbol};
@@ -16,15 +17,19 @@ use crate::lookup::key::Key;
 use crate::token::TokenId;
 use crate::vocabulary::strings::Strings;
 use crate::vocabulary::{Vocabulary, split_rule};
-use crate::work::threads::join;
+use crate::work::threads::{join, lock};
 
 impl MergeRanks {
     /// The symbols of each rule, in order of rank. Texts that are not tokens become new symbols.
     pub(super) fn read(&mut self, vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<Row> {
         let (len, half) = (merges.len(), merges.len() / 2);
-        let look_up = |range| token_rows(vocabulary, merges, range);
-        let (mut rows, second) = join(|| look_up(0..half), || look_up(half..len));
-        rows.extend(second);
+        let tokens = vocabulary.keys();
+        let tokens: Vec<Key> = (0..tokens.len()).map(|id| tokens.key(id).unwrap_or_default()).collect();
+        let mut rows = vec![Row::default(); len];
+        let (first, second) = rows.split_at_mut(half);
+        let second = Mutex::new(second);
+        let look_up = |start, rows: &mut [Row]| find_tokens(vocabulary, &tokens, merges, start, rows);
+        join(|| look_up(0, first), || look_up(half, &mut lock(&second)));
         for (at, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.contains(&NO_SYMBOL)) {
             if let Some((left, right)) = merges.get(at).and_then(split_rule) {
                 *row = [left, right, &[left, right].concat()].map(|text| self.symbol_or_new(vocabulary, text));
@@ -44,47 +49,47 @@ impl MergeRanks {
     }
 }
 
-/// The tokens of some rules.
-fn token_rows(vocabulary: &Vocabulary, merges: Strings<'_>, Range { start, end }: Range<usize>) -> Vec<Row> {
+/// Writes the tokens of the rules from `start` on to their rows, given the keys of all tokens.
+fn find_tokens(vocabulary: &Vocabulary, tokens: &[Key], merges: Strings<'_>, start: usize, rows: &mut [Row]) {
     let symbol = |id: Option<TokenId>| id.map_or(NO_SYMBOL, |id| id as Symbol);
-    let (keys, data) = (vocabulary.keys(), merges.data());
-    let has_spaces = keys.contains(b' ');
-    let mut rows = Vec::with_capacity(end - start);
+    let is_token = |id: Symbol, text: Key| tokens.get(id as usize).is_some_and(|token| token.is(text));
+    let data = merges.data();
     let mut both = Vec::new();
-    let mut guess = NO_SYMBOL;
-    for first in (start..end).step_by(TOGETHER) {
-        let mut lefts = [(&b""[..], Key::default()); TOGETHER];
-        let (mut rights, mut merged) = (lefts, [NO_SYMBOL; TOGETHER]);
-        let len = TOGETHER.min(end - first);
-        for at in 0..len {
+    // The token that the last rule made.
+    let mut made = NO_SYMBOL;
+    for (rows, first) in rows.chunks_mut(TOGETHER).zip((start..).step_by(TOGETHER)) {
+        let mut sides = [[Key::default(); TOGETHER]; 2];
+        for (at, row) in rows.iter_mut().enumerate() {
+            *row = [NO_SYMBOL; 3];
             let Some(Range { start, end }) = merges.range(first + at) else { continue };
-            let (merge, key) = (&data[start..end], Key::new(data, start, end));
-            let guessed = [guess, guess.wrapping_add(1)].into_iter().find_map(|guess| {
-                let (left, right) = key?.split_at_space(keys.key(guess as usize)?)?;
-                let space = left.word_len();
-                let is_first = !(has_spaces && merge[1..space].contains(&b' '));
-                is_first.then_some((guess, (&merge[..space], left), (&merge[space + 1..], right)))
-            });
-            if let Some(guessed) = guessed {
-                (guess, lefts[at], rights[at]) = guessed;
-            } else if let Some((left, right)) = split_rule(merge) {
-                [lefts[at], rights[at]] =
-                    [left, right].map(|text| (text, Key::new(text, 0, text.len()).unwrap_or_default()));
+            if let Some([left, right, whole]) = Key::new(data, start, end).and_then(Key::split_at_space) {
+                (sides[0][at], sides[1][at]) = (left, right);
+                let guess = made.wrapping_add(Symbol::from(!is_token(made, whole)));
+                row[2] = if is_token(guess, whole) { guess } else { symbol(vocabulary.ids(&[whole], tokens)[0]) };
+            } else if let Some((left, right)) = split_rule(&data[start..end]) {
+                for (side, text) in [left, right].into_iter().enumerate() {
+                    match Key::new(text, 0, text.len()) {
+                        Some(key) => sides[side][at] = key,
+                        None => row[side] = symbol(vocabulary.id(text)),
+                    }
+                }
                 both.clear();
                 both.extend_from_slice(left);
                 both.extend_from_slice(right);
-                let next = guess.wrapping_add(1);
-                let is_next = keys.get(next as usize) == both && !both.is_empty();
-                guess = if is_next { next } else { symbol(vocabulary.id(&both)) };
-            } else {
-                continue;
+                let is_both = |id: &Symbol| !both.is_empty() && vocabulary.keys().get(*id as usize) == both;
+                let guessed = [made, made.wrapping_add(1)].into_iter().find(is_both);
+                row[2] = guessed.unwrap_or_else(|| symbol(vocabulary.id(&both)));
             }
-            merged[at] = guess;
+            if row[2] != NO_SYMBOL {
+                made = row[2];
+            }
         }
-        let symbols = vocabulary.ids(&lefts).into_iter().zip(vocabulary.ids(&rights)).zip(merged);
-        rows.extend(symbols.take(len).map(|((left, right), merged)| [symbol(left), symbol(right), merged]));
+        for (side, keys) in sides.iter().enumerate() {
+            for (row, id) in rows.iter_mut().zip(vocabulary.ids(keys, tokens)) {
+                row[side] = id.map_or(row[side], |id| id as Symbol);
+            }
+        }
     }
-    rows
 }
 
 #[cfg(test)]
