@@ -91,17 +91,16 @@ impl TokenPieces {
     pub fn are_sure(vocabulary: &Vocabulary) -> bool {
         let texts = vocabulary.texts();
         let is_byte_level = is_byte_level(vocabulary);
-        // At worst each byte is a character whose description contains the whole text, or the piece is the id.
-        let max_bytes_per_byte = |text: &[u8]| if is_byte_level { text.len() + 32 } else { 1 };
-        let max_bytes = |text: &[u8]| text.len().saturating_mul(max_bytes_per_byte(text)) + 8;
-        let is_small = texts.iter().map(max_bytes).fold(0, usize::saturating_add) <= MAX_BYTES;
-        let names_byte = |(text, id)| {
-            let is_byte = vocabulary.attributes(id).is_byte();
-            !is_byte || vocabulary.kind() != Kind::WordPiece && <[u8]>::len(text) >= 3
-        };
-        is_small
-            && (!is_byte_level || texts.highest_byte() < BEYOND_UNICODE_LEAD)
-            && texts.iter().zip(0..).all(names_byte)
+        let mut size = 0_usize;
+        for (text, id) in texts.iter().zip(0..) {
+            if (vocabulary.kind() == Kind::WordPiece || text.len() < 3) && vocabulary.attributes(id).is_byte() {
+                return false;
+            }
+            // At worst each byte is a character whose description contains the whole text, or the piece is the id.
+            let max_bytes_per_byte = if is_byte_level { text.len() + 32 } else { 1 };
+            size = size.saturating_add(text.len().saturating_mul(max_bytes_per_byte)).saturating_add(8);
+        }
+        size <= MAX_BYTES && (!is_byte_level || texts.highest_byte() < BEYOND_UNICODE_LEAD)
     }
 
     /// The piece of a token; empty for control and unknown tokens unless `special`.

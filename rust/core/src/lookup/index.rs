@@ -27,7 +27,10 @@ impl Index {
     /// An empty table with this many slots, a power of two, for numbers below `len`. The caller must replace it with a
     /// larger one before it is full.
     pub(crate) fn with_slots(num_slots: usize, len: usize) -> Self {
-        // Written, not just allocated as zeros: the system would map a page twice that is read before it is written.
+        #[expect(
+            clippy::slow_vector_initialization,
+            reason = "a page that is read before it is written is mapped twice"
+        )]
         let mut slots = Vec::with_capacity(num_slots);
         slots.resize(num_slots, 0);
         Self { slots, number_mask: ((len + 1).next_power_of_two() - 1) as u32 }

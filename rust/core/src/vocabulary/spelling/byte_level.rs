@@ -57,33 +57,28 @@ pub fn unspell(code_point: u32) -> Option<u8> {
 /// Appends the bytes that `text` spells. If it has any other character, appends nothing and returns false.
 pub(crate) fn unspell_all(text: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
-    out.extend_from_slice(text);
-    let bytes = &mut out[start..];
-    let mut len = 0;
-    let mut at = 0;
-    while at < text.len() && len < bytes.len() {
-        let lead = text[at];
-        if matches!(lead, 0x21..=0x7E) {
-            bytes[len] = lead;
-            at += 1;
-        } else {
-            let byte = match (lead, text.get(at + 1)) {
-                // Two bytes reach U+07FF; the spelling ends at U+0143.
-                (0xC2..=0xC5, Some(&next @ 0x80..=0xBF)) => {
-                    unspell(u32::from(lead & 0x1F) << 6 | u32::from(next & 0x3F))
-                }
-                _ => None,
-            };
-            let Some(byte) = byte else {
-                out.truncate(start);
-                return false;
-            };
-            bytes[len] = byte;
-            at += 2;
+    let mut rest = text;
+    while let Some(&lead) = rest.first() {
+        let byte = match rest.get(1) {
+            // Two bytes reach U+07FF; the spelling ends at U+0143.
+            Some(&next @ 0x80..=0xBF) if matches!(lead, 0xC2..=0xC5) => {
+                unspell(u32::from(lead & 0x1F) << 6 | u32::from(next & 0x3F))
+            }
+            _ => None,
+        };
+        if let Some(byte) = byte {
+            out.push(byte);
+            rest = &rest[2..];
+            continue;
         }
-        len += 1;
+        let run = rest.iter().take_while(|byte| matches!(byte, 0x21..=0x7E)).count();
+        if run == 0 {
+            out.truncate(start);
+            return false;
+        }
+        out.extend_from_slice(&rest[..run]);
+        rest = &rest[run..];
     }
-    out.truncate(start + len);
     true
 }
 
