@@ -49,7 +49,7 @@ const RESERVED: usize = if cfg!(target_pointer_width = "64") { (1 << 25) + LINE_
 
 /// A word and its ids. A free slot has the default key, which no word has.
 #[derive(Debug, Clone, Copy, Default)]
-struct Slot {
+struct WordSlot {
     key: Key,
     /// The ids; if there are more than fit, or the word is long, the place of its record, low half first.
     ids: [TokenId; INLINE],
@@ -58,7 +58,7 @@ struct Slot {
 
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
-struct Line([Slot; 2]);
+struct Line([WordSlot; 2]);
 
 /// A look-up under way.
 #[derive(Debug, Clone, Copy, Default)]
@@ -175,7 +175,7 @@ impl WordCache {
 
     /// The slot of a word.
     #[inline(always)]
-    fn slot(&self, probe: Probe) -> Option<&Slot> {
+    fn slot(&self, probe: Probe) -> Option<&WordSlot> {
         for step in 0..WINDOW {
             let line = self.lines.get(self.place(probe.hash, step))?;
             let slot = line.slot(probe.key);
@@ -211,7 +211,7 @@ impl WordCache {
     }
 
     #[inline(always)]
-    fn push_slot<S: Sink>(&self, slot: &Slot, word: &[u8], sink: &mut S) -> bool {
+    fn push_slot<S: Sink>(&self, slot: &WordSlot, word: &[u8], sink: &mut S) -> bool {
         if slot.is_inline() {
             sink.push_all(&slot.ids[..slot.num_ids as usize % (INLINE + 1)]);
             return true;
@@ -232,7 +232,7 @@ impl WordCache {
     /// The place of a word, for which there is room, and whether it is new. A new one has no ids until it is filled.
     #[inline(always)]
     pub(super) fn claim(&mut self, probe: Probe) -> (u32, bool) {
-        self.put(probe.hash, Slot { key: probe.key, ids: [0; INLINE], num_ids: u32::MAX }, false)
+        self.put(probe.hash, WordSlot { key: probe.key, ids: [0; INLINE], num_ids: u32::MAX }, false)
     }
 
     /// Sets the ids of the word at a place, if it is still there.
@@ -261,8 +261,8 @@ impl WordCache {
     }
 
     /// The slot of a word with these ids.
-    fn filled(&mut self, probe: Probe, word: &[u8], ids: &[TokenId]) -> Slot {
-        let mut slot = Slot { key: probe.key, ids: [0; INLINE], num_ids: ids.len() as u32 };
+    fn filled(&mut self, probe: Probe, word: &[u8], ids: &[TokenId]) -> WordSlot {
+        let mut slot = WordSlot { key: probe.key, ids: [0; INLINE], num_ids: ids.len() as u32 };
         let is_long = slot.is_long();
         match slot.ids.get_mut(..ids.len()).filter(|_| !is_long) {
             Some(inline) => inline.copy_from_slice(ids),
@@ -274,7 +274,7 @@ impl WordCache {
     /// Stores a slot in the window of its hash: in a free one, over another word, or over the one with the same key, if
     /// that is to be replaced. Returns its place, and whether the word is new.
     #[inline(always)]
-    fn put(&mut self, hash: u64, slot: Slot, replace: bool) -> (u32, bool) {
+    fn put(&mut self, hash: u64, slot: WordSlot, replace: bool) -> (u32, bool) {
         for step in 0..WINDOW {
             let line = self.place(hash, step);
             for (which, old) in self.lines[line].0.iter_mut().enumerate() {
@@ -332,12 +332,12 @@ impl Line {
     /// The slot of a word, if the line has it. Which of the two it is would be an unpredictable branch, so there is
     /// none.
     #[inline(always)]
-    fn slot(&self, key: Key) -> &Slot {
+    fn slot(&self, key: Key) -> &WordSlot {
         &self.0[usize::from(!self.0[0].key.is(key))]
     }
 }
 
-impl Slot {
+impl WordSlot {
     /// Set in `num_ids` of a slot with a record.
     const RECORD: u32 = 1 << 31;
 
@@ -392,8 +392,8 @@ impl Records {
     }
 
     /// The ids in a slot's record, unless it was overwritten or belongs to another word.
-    fn get(&self, slot: &Slot, word: &[u8]) -> Option<&[[u8; ID_LEN]]> {
-        let (place, num_ids) = (slot.place(), (slot.num_ids & !Slot::RECORD) as usize);
+    fn get(&self, slot: &WordSlot, word: &[u8]) -> Option<&[[u8; ID_LEN]]> {
+        let (place, num_ids) = (slot.place(), (slot.num_ids & !WordSlot::RECORD) as usize);
         if self.end - place > self.room as u64 {
             return None;
         }

@@ -35,7 +35,8 @@ impl Model for Hashed {
     }
 
     fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, (): &mut (), sink: &mut S) {
-        let (mut start, mut ticker) = (fragment.start, Ticker::default());
+        let mut start = fragment.start;
+        let mut ticker = Ticker::default();
         for chunk in fragment.text.chunks(CHUNK_LEN) {
             ticker.tick();
             let hash = chunk.iter().fold(0, |hash, &byte| hash * 31 + u64::from(byte));

@@ -168,7 +168,8 @@ impl Plamo2 {
         sink: &mut S,
     ) {
         self.choose(text, start, choices);
-        let (mut at, mut ticker) = (start, Ticker::default());
+        let mut at = start;
+        let mut ticker = Ticker::default();
         while at < text.len() {
             ticker.tick();
             let id = choices.ids[at];

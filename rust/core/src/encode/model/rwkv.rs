@@ -90,7 +90,8 @@ impl Rwkv {
         sink: &mut S,
     ) -> usize {
         let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
-        let (mut at, mut ticker) = (0, Ticker::default());
+        let mut at = 0;
+        let mut ticker = Ticker::default();
         while at < text.len() {
             ticker.tick();
             let (mut token, mut node, mut next) = ((at + 1, unknown), self.tokens.root(), at);
@@ -135,7 +136,8 @@ fn push_longest_of<S: Sink>(
     sink: &mut S,
 ) -> usize {
     let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
-    let (mut at, mut ticker) = (0, Ticker::default());
+    let mut at = 0;
+    let mut ticker = Ticker::default();
     while at < text.len() && (is_end || !starts.may_continue(at)) {
         ticker.tick();
         let (len, id) = starts.longest(at).map_or((1, unknown), |(len, id)| (len, id as TokenId));

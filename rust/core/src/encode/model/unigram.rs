@@ -198,7 +198,8 @@ impl Unigram {
         let sink = &mut Traced { sink, text: normalized };
         let mut joined = Joined::new(self.candidates.unknown, sink);
         let mut score = 0.0;
-        let (mut at, mut ticker) = (0, Ticker::default());
+        let mut at = 0;
+        let mut ticker = Ticker::default();
         while let Some(rest) = normalized.text.get(at..).filter(|rest| !rest.is_empty()) {
             ticker.tick();
             let word = if self.splits_words { &rest[..word_len(rest)] } else { rest };
@@ -262,7 +263,8 @@ impl WithoutTrie {
 /// Length of the first word of a normalized text: any spaces, and everything after them up to the next one.
 fn word_len(text: &[u8]) -> usize {
     let mut len = 0;
-    let (mut in_word, mut ticker) = (false, Ticker::default());
+    let mut in_word = false;
+    let mut ticker = Ticker::default();
     while len < text.len() {
         ticker.tick();
         if text[len] == ESCAPED_SPACE[0] && text[len..].starts_with(ESCAPED_SPACE) {

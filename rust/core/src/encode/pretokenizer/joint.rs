@@ -20,7 +20,7 @@ use crate::text::scan::{BLOCK, gather, padded, places};
 use crate::text::unicode::utf8;
 use crate::work::interrupt::Ticker;
 pub use learned::Learned;
-use learned::{END, Entry, NEAR};
+use learned::{END, NEAR, Transition};
 pub(super) use stage::Stage;
 
 /// The patterns of a family.
@@ -177,7 +177,7 @@ fn walk_ascii(
     place: &mut Cursor,
     piece: &mut impl FnMut(usize, usize),
 ) {
-    let (mut at, mut row, mut latest, mut latest_at) = (place.at, place.row, Entry::default(), place.at);
+    let (mut at, mut row, mut latest, mut latest_at) = (place.at, place.row, Transition::default(), place.at);
     // Bit NEAR - 1 stands for the start of the block.
     let mut near_ends = 0;
     while let Some(&byte) = block.get(at) {

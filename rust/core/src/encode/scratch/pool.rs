@@ -1,17 +1,17 @@
 //! A tokenizer's scratch spaces: whichever thread calls, the caches are found, limited and freed in one place.
 //!
-//! 1. Spaces are in slots. A thread takes the slot that it used last: one atomic exchange, if no other call has it.
-//! 2. Otherwise it takes the next free one and stays with that. So threads that meet soon have a slot each, and threads
+//! 1. Spaces are in lockers. A thread takes the locker that it used last: one atomic exchange, if no other call has it.
+//! 2. Otherwise it takes the next free one and stays with that. So threads that meet soon have a locker each, and threads
 //!    that take turns share one.
 //! 3. All caches together have one limit, and each space has an equal share. A new space makes the shares smaller.
 //! 4. When the shares change, or the caches are cleared, idle spaces follow at once. A running call sees at its end that
 //!    there is a new *epoch*, and then its space follows.
 //!
-//! Only the search for another slot, and steps 3 and 4, wait for a lock. It is never held while a text is encoded, so no
-//! call waits for another one. A call inside a call, such as one from a finalizer, takes another slot. In a forked
-//! process, the slots of threads that are gone stay locked.
+//! Only the search for another locker, and steps 3 and 4, wait for a lock. It is never held while a text is encoded, so no
+//! call waits for another one. A call inside a call, such as one from a finalizer, takes another locker. In a forked
+//! process, the lockers of threads that are gone stay locked.
 //!
-//! O(1) for a call; O(slots), and freeing memory, for the other steps.
+//! O(1) for a call; O(lockers), and freeing memory, for the other steps.
 
 use std::cell::Cell;
 use std::iter::successors;
@@ -20,13 +20,13 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use super::Scratch;
 
-/// How many slots are allocated together.
+/// How many lockers are allocated together.
 const BLOCK: usize = 16;
 /// A space gets at most this part of the limit, so that the first ones leave room for others.
 const LEAST_SHARES: usize = 4;
 
 thread_local! {
-    /// The index of the slot that this thread used last, whatever the tokenizer.
+    /// The index of the locker that this thread used last, whatever the tokenizer.
     static LATEST: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -34,7 +34,7 @@ thread_local! {
 #[derive(Debug, Default)]
 pub(crate) struct ScratchPool {
     first: Block,
-    /// Whoever looks at all slots has this lock.
+    /// Whoever looks at all lockers has this lock.
     shares: Mutex<Shares>,
     /// A copy of [`Shares::epoch`].
     epoch: AtomicUsize,
@@ -42,15 +42,15 @@ pub(crate) struct ScratchPool {
 
 #[derive(Debug, Default)]
 struct Block {
-    slots: [Slot; BLOCK],
+    lockers: [Locker; BLOCK],
     next: OnceLock<Box<Block>>,
 }
 
 /// A space, if it has been made. Locked while a call uses it. It has cache lines to itself, so that threads with
-/// different slots do not slow each other down.
+/// different lockers do not slow each other down.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Slot(Mutex<Option<Space>>);
+struct Locker(Mutex<Option<Space>>);
 
 #[derive(Debug)]
 struct Space {
@@ -84,13 +84,13 @@ impl ScratchPool {
     /// Calls `work` with a space that no other call uses, and which it returns. Unwinding drops the space.
     #[inline]
     pub(crate) fn with<T>(&self, work: impl FnOnce(Box<Scratch>) -> (T, Box<Scratch>)) -> T {
-        let latest = self.slots().nth(LATEST.get()).and_then(Slot::lock);
-        let mut slot = latest.unwrap_or_else(|| self.another_slot());
-        let Space { scratch, epoch } = slot.take().unwrap_or_else(|| self.new_space());
+        let latest = self.lockers().nth(LATEST.get()).and_then(Locker::lock);
+        let mut locker = latest.unwrap_or_else(|| self.another_locker());
+        let Space { scratch, epoch } = locker.take().unwrap_or_else(|| self.new_space());
         let (result, scratch) = work(scratch);
-        *slot = Some(Space { scratch, epoch });
-        drop(slot);
-        // Read only after unlocking: who changes it passes over locked slots.
+        *locker = Some(Space { scratch, epoch });
+        drop(locker);
+        // Read only after unlocking: who changes it passes over locked lockers.
         if self.epoch.load(Ordering::SeqCst) != epoch {
             self.share_out(|_| ());
         }
@@ -110,23 +110,23 @@ impl ScratchPool {
     /// The memory of the caches that no call is using, in bytes.
     pub(crate) fn cache_bytes(&self) -> usize {
         let _shares = self.shares();
-        self.idle().map(|mut slot| slot.as_mut().map_or(0, |space| space.scratch.cache_bytes())).sum()
+        self.idle().map(|mut locker| locker.as_mut().map_or(0, |space| space.scratch.cache_bytes())).sum()
     }
 
-    /// The next free slot from the one that this thread used last.
+    /// The next free locker from the one that this thread used last.
     #[cold]
-    fn another_slot(&self) -> MutexGuard<'_, Option<Space>> {
-        // While no thread goes through all slots, a locked slot is in use.
+    fn another_locker(&self) -> MutexGuard<'_, Option<Space>> {
+        // While no thread goes through all lockers, a locked locker is in use.
         let _shares = self.shares();
         let blocks = successors(Some(&self.first), |block| Some(block.next.get_or_init(Box::default)));
-        let slots = blocks.flat_map(|block| &block.slots).enumerate().skip(LATEST.get());
-        let mut free = slots.filter_map(|(index, slot)| Some((index, slot.lock()?)));
-        let (index, slot) = free.next().expect("there is always another block");
+        let lockers = blocks.flat_map(|block| &block.lockers).enumerate().skip(LATEST.get());
+        let mut free = lockers.filter_map(|(index, locker)| Some((index, locker.lock()?)));
+        let (index, locker) = free.next().expect("there is always another block");
         LATEST.set(index);
-        slot
+        locker
     }
 
-    /// A space for a slot that the caller has locked.
+    /// A space for a locker that the caller has locked.
     #[cold]
     fn new_space(&self) -> Space {
         let (share, epoch) = self.share_out(|_| ());
@@ -139,14 +139,14 @@ impl ScratchPool {
         let mut shares = self.shares();
         change(&mut shares);
         let is_cleared = |space: &Space| space.epoch < shares.cleared;
-        self.idle().for_each(|mut slot| drop(slot.take_if(|space| is_cleared(space))));
-        let num_spaces = self.slots().filter(|slot| slot.lock().is_none_or(|space| space.is_some())).count();
+        self.idle().for_each(|mut locker| drop(locker.take_if(|space| is_cleared(space))));
+        let num_spaces = self.lockers().filter(|locker| locker.lock().is_none_or(|space| space.is_some())).count();
         let share = shares.limit / num_spaces.max(LEAST_SHARES);
         shares.epoch = shares.cleared.max(shares.epoch + usize::from(share != shares.share));
         shares.share = share;
         self.epoch.store(shares.epoch, Ordering::SeqCst);
-        for mut slot in self.idle() {
-            if let Some(space) = &mut *slot {
+        for mut locker in self.idle() {
+            if let Some(space) = &mut *locker {
                 space.scratch.model.set_cache_limit(share);
                 space.epoch = shares.epoch;
             }
@@ -160,24 +160,24 @@ impl ScratchPool {
     }
 
     #[inline]
-    fn slots(&self) -> impl Iterator<Item = &Slot> {
-        successors(Some(&self.first), |block| block.next.get().map(|next| &**next)).flat_map(|block| &block.slots)
+    fn lockers(&self) -> impl Iterator<Item = &Locker> {
+        successors(Some(&self.first), |block| block.next.get().map(|next| &**next)).flat_map(|block| &block.lockers)
     }
 
-    /// The slots that no call has.
+    /// The lockers that no call has.
     fn idle(&self) -> impl Iterator<Item = MutexGuard<'_, Option<Space>>> {
-        self.slots().filter_map(Slot::lock)
+        self.lockers().filter_map(Locker::lock)
     }
 }
 
-impl Slot {
-    /// Locks the slot, unless it is locked.
+impl Locker {
+    /// Locks the locker, unless it is locked.
     #[inline]
     fn lock(&self) -> Option<MutexGuard<'_, Option<Space>>> {
         match self.0.try_lock() {
-            Ok(slot) => Some(slot),
+            Ok(locker) => Some(locker),
             // A call unwound, and its space is gone.
-            Err(TryLockError::Poisoned(slot)) => Some(slot.into_inner()),
+            Err(TryLockError::Poisoned(locker)) => Some(locker.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
     }

@@ -41,7 +41,8 @@ impl Plamo2 {
         let keys = &self.automaton;
         // The automaton's state at `end`, and the length of the longest stopper in it, or 0.
         let (mut state, mut stopper) = (ROOT, 0);
-        let (mut end, mut ticker) = (text.len(), Ticker::default());
+        let mut end = text.len();
+        let mut ticker = Ticker::default();
         while end > start {
             ticker.tick();
             let mut at = end - 1;

@@ -116,7 +116,8 @@ impl Unigram {
         let (Some(cuts), Some(characters)) = (&self.cuts, self.normalizer.characters()) else { return 0 };
         let space = text.iter().rposition(|&byte| is_space(byte));
         let (mut cut, mut at) = space.map_or((0, 0), |space| (space, space + 1));
-        let (mut before, mut ticker) = (None, Ticker::default());
+        let mut before = None;
+        let mut ticker = Ticker::default();
         while let Some((character, len)) = utf8::decode(text, at)
             && let Some((next, _)) = utf8::decode(text, at + len)
         {

@@ -176,7 +176,8 @@ impl Candidates {
         nodes: &mut [BestPath],
         mut starts: Option<(&mut Starts<'_>, usize)>,
     ) -> usize {
-        let (mut start, mut ticker) = (0, Ticker::default());
+        let mut start = 0;
+        let mut ticker = Ticker::default();
         while start < text.len().min(window) {
             ticker.tick();
             let rest = &text[start..];

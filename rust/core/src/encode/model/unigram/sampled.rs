@@ -61,7 +61,8 @@ impl Paths {
         self.positions.clear();
         fill(&mut self.positions, text.len() + 1, Position { last: NONE, total: 0.0 });
         let mut starts = candidates.long.as_ref().map(|long| long.starts(text));
-        let (mut start, mut ticker) = (0, Ticker::default());
+        let mut start = 0;
+        let mut ticker = Ticker::default();
         while start < text.len() {
             ticker.tick();
             arrive(self, start);

@@ -164,7 +164,8 @@ impl<S: Sink> Pass<'_, S> {
     ) -> usize {
         let text = self.text;
         let mut at = start;
-        let (mut before, mut ticker) = (None, Ticker::default());
+        let mut before = None;
+        let mut ticker = Ticker::default();
         let mut next = utf8::decode_valid(text, at);
         while let Some((character, len)) = next
             && at != end
@@ -235,7 +236,8 @@ impl<S: Sink> Pass<'_, S> {
     /// The first cut after the character at `at`, which the normalizer changes: between two characters that it keeps,
     /// or else at a space or the end of the text.
     fn next_cut(&self, mut at: usize) -> usize {
-        let (text, mut ticker) = (self.text, Ticker::default());
+        let text = self.text;
+        let mut ticker = Ticker::default();
         loop {
             at = self.normalizer.chunk_end(text, at);
             let mut before = None;
@@ -262,7 +264,8 @@ impl<S: Sink> Pass<'_, S> {
         let mut is_after_space = false;
         let mut start = 0;
         let mut at = 0;
-        let (mut before, mut ticker) = (None, Ticker::default());
+        let mut before = None;
+        let mut ticker = Ticker::default();
         while at < len
             && let Some((character, char_len)) = utf8::decode_valid(text, at)
         {

@@ -17,7 +17,7 @@ use crate::work::memory;
 
 /// The length of a row.
 pub(super) const STRIDE: usize = 64;
-/// Characters from the first to the last position of [`Entry::near_ends`].
+/// Characters from the first to the last position of [`Transition::near_ends`].
 pub(super) const NEAR: usize = 4;
 /// The class of the end of the text.
 pub(super) const END: u8 = 62;
@@ -35,16 +35,16 @@ const MAX_CREDIT: usize = 2048 * ENTRY_COST;
 
 /// An entry of the table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct Transition {
     /// The row of the next state.
     next: u16,
-    /// Bits 0 to 4: see [`Entry::near_ends`]. Bit 5: the state would be the same if the text started with this
+    /// Bits 0 to 4: see [`Transition::near_ends`]. Bit 5: the state would be the same if the text started with this
     /// character. Bit 6: the next state stays the same at every letter from `a` to `z`, and no piece ends. Bit 7: bits
     /// 0 to 4 do not say where pieces end. Bits 8 to 15: the number of the list of ends, or why there is none.
     flags: u16,
 }
 
-impl Entry {
+impl Transition {
     const SPECIAL: u16 = 0x80;
     const NOT_LEARNED: Self = Self { next: 0, flags: 0xFF << 8 | Self::SPECIAL };
     /// Too many characters would have to be held.
@@ -52,7 +52,7 @@ impl Entry {
     /// Greater than the number of any list of ends. List 0 stands for none.
     const MAX_LISTS: usize = 0xFE;
 
-    /// Whether [`Entry::near_ends`] is not enough to say where pieces end.
+    /// Whether [`Transition::near_ends`] is not enough to say where pieces end.
     #[inline(always)]
     pub(super) fn is_special(self) -> bool {
         self.flags & Self::SPECIAL != 0
@@ -105,7 +105,7 @@ impl Default for ByteClasses {
 /// What has been learned for one family. It belongs to the splitter that it is first used with.
 #[derive(Debug, Default)]
 pub struct Learned {
-    table: Vec<Entry>,
+    table: Vec<Transition>,
     /// The states of all stages in each joint state. State 0 is the one at the start of a text.
     states: Vec<Vec<StageState>>,
     /// Whether a state stays the same at every letter from `a` to `z`, and no piece ends.
@@ -139,7 +139,7 @@ impl Learned {
         let of_state = |state: &Vec<StageState>| 2 * state.iter().map(StageState::bytes).sum::<usize>();
         let states = self.states.iter().map(of_state).sum::<usize>();
         let lists = self.lists.iter().map(|list| 2 * list.capacity() * size_of::<usize>()).sum::<usize>();
-        self.table.capacity() * size_of::<Entry>() + states + lists + self.page_classes.capacity() + NUM_PAGES * 2
+        self.table.capacity() * size_of::<Transition>() + states + lists + self.page_classes.capacity() + NUM_PAGES * 2
     }
 
     /// Starts a text.
@@ -178,14 +178,14 @@ impl Learned {
     }
 
     #[inline(always)]
-    pub(super) fn entry(&self, row: usize, class: u8) -> Entry {
+    pub(super) fn entry(&self, row: usize, class: u8) -> Transition {
         self.table[row + usize::from(class)]
     }
 
     /// Where pieces end, counted in characters back from the end of the latest one, furthest first. `None` if that is
     /// not learned.
     #[inline(always)]
-    pub(super) fn ends(&self, entry: Entry) -> Option<&[usize]> {
+    pub(super) fn ends(&self, entry: Transition) -> Option<&[usize]> {
         self.lists.get(entry.list()).map(Vec::as_slice)
     }
 
@@ -219,7 +219,7 @@ impl Learned {
     /// Learns the entry for a state and a class. Returns whether it is now known.
     pub(super) fn learn(&mut self, stages: &[Stage], row: usize, class: u8) -> bool {
         let known = self.entry(row, class);
-        if known != Entry::NOT_LEARNED || class == NO_CLASS || self.credit < ENTRY_COST {
+        if known != Transition::NOT_LEARNED || class == NO_CLASS || self.credit < ENTRY_COST {
             return self.ends(known).is_some();
         }
         self.credit -= ENTRY_COST;
@@ -227,7 +227,7 @@ impl Learned {
         let event = if class == END { Event::End } else { Event::Char(class) };
         let before = self.states[row / STRIDE].clone();
         let Some((after, ends)) = self.take(stages, before, event) else {
-            self.table[row + usize::from(class)] = Entry::GIVEN_UP;
+            self.table[row + usize::from(class)] = Transition::GIVEN_UP;
             return false;
         };
         let start = self.states[0].clone();
@@ -237,14 +237,14 @@ impl Learned {
         let near = if are_near { ends.iter().fold(0, |near, distance| near | 1 << (NEAR - distance)) } else { 0 };
         let is_special = !are_near && !ends.is_empty();
         let list = self.number_of_list(ends);
-        if list == Entry::MAX_LISTS || self.states.len() == MAX_STATES && !self.numbers.contains_key(&after) {
+        if list == Transition::MAX_LISTS || self.states.len() == MAX_STATES && !self.numbers.contains_key(&after) {
             self.is_full = true;
             return false;
         }
         let next = self.number_of_state(stages, after);
         let flags = near | u16::from(restarts) << 5 | u16::from(self.loops[next]) << 6 | u16::from(is_special) << 7;
         self.table[row + usize::from(class)] =
-            Entry { next: (next * STRIDE) as u16, flags: flags | (list as u16) << 8 };
+            Transition { next: (next * STRIDE) as u16, flags: flags | (list as u16) << 8 };
         true
     }
 
@@ -266,7 +266,7 @@ impl Learned {
         let known = self.lists.iter().position(|list| *list == ends);
         known.unwrap_or_else(|| {
             let number = self.lists.len();
-            if number < Entry::MAX_LISTS {
+            if number < Transition::MAX_LISTS {
                 self.lists.push(ends);
             }
             number
@@ -287,7 +287,7 @@ impl Learned {
         self.states.push(state.clone());
         self.numbers.insert(state, number);
         memory::reserve(&mut self.table, STRIDE);
-        self.table.resize(self.states.len() * STRIDE, Entry::NOT_LEARNED);
+        self.table.resize(self.states.len() * STRIDE, Transition::NOT_LEARNED);
         number
     }
 
