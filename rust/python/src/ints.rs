@@ -62,17 +62,20 @@ impl Lists {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn int<'py>(py: Python<'py>, ints: &mut Vec<Option<Py<PyInt>>>, id: TokenId) -> Bound<'py, PyInt> {
-    let value = id as usize;
-    if let Some(Some(int)) = ints.get(value) {
-        return int.bind(py).clone();
+    match ints.get(id as usize) {
+        Some(Some(int)) => int.bind(py).clone(),
+        _ => new_int(py, ints, id),
     }
+}
+
+#[cold]
+fn new_int<'py>(py: Python<'py>, ints: &mut Vec<Option<Py<PyInt>>>, id: TokenId) -> Bound<'py, PyInt> {
+    let value = id as usize;
     let int = PyInt::new(py, id);
     if value < NUM_CACHED {
-        if ints.len() <= value {
-            ints.resize_with(value + 1, || None);
-        }
+        ints.resize_with(ints.len().max(value + 1), || None);
         ints[value] = Some(int.clone().unbind());
     }
     int
