@@ -18,6 +18,7 @@ from ggtok import Tokenizer
 from ggtok.cli import main
 from ggtok.cli.commands.bench import BAR, scaled
 from terminals import on_terminal, shown
+from tiny_model import TOKENS, write_model
 
 FOX = "The quick brown fox jumps over the lazy dog.\nA quick brown dog jumps over the lazy fox.\n" * 9
 
@@ -256,3 +257,30 @@ def test_ctrl_c(command: str, tmp_path: Path) -> None:
         assert process.returncode == 130
     assert output.read_text() == "as before"
     assert sorted(os.listdir(tmp_path)) == ["out.gguf", "text"]
+
+
+# extend
+
+
+def test_extend(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path) -> None:
+    output, model = tmp_path / "fox.gguf", VOCABULARIES / "spm.gguf"
+    arguments = ["extend", str(corpus), "-m", str(model), "-n", "6", "-o", str(output)]
+    base = Tokenizer.from_gguf(model)
+    tok = ggtok.extend(base, files=[corpus], num_tokens=6)
+    before, after = (each.count(FOX, add_special=False) for each in (base, tok))
+    assert shown(capsys, *arguments, "--threads", "1") == (
+        f"{output}: 6 tokens after the {base.vocab_size:,} of {model}, {output.stat().st_size:,} bytes\n"
+        f"saves: {before - after} of the {before} tokens of these texts ({1 - after / before:.1%})\n"
+        f"next: ggtok evaluate {corpus} -m {model} -m {output}\n"
+    )
+    assert Tokenizer.from_gguf(output) == tok
+    out = shown(capsys, *arguments[:2], "--builtin", "spm", *arguments[4:])
+    assert out.endswith(f"next: ggtok evaluate {corpus} --builtin spm -m {output}\n")
+    assert "is also an input" in shown(capsys, *arguments[:-1], str(model), code=2)
+
+
+def test_extend_a_model_with_weights(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.gguf"
+    write_model(model)
+    out = shown(capsys, "extend", str(corpus), "-m", str(model), "-n", "2", "-o", str(tmp_path / "new.gguf"))
+    assert f"\nweights: give the embeddings {len(TOKENS) + 2} rows" in out

@@ -256,6 +256,7 @@ OTHERS: dict[str, dict[str, Any]] = {
         **{"texts": ["a b a b"], "files": None, "kind": "bpe", "vocab_size": 258, "special": {"eos": "</s>"}},
         **{"control_tokens": ["<a>"], "user_defined_tokens": ["<b>"], "unused_tokens": ["<c>"], "memory": 1 << 20},
     },
+    "extend": {"texts": ["a b a b"], "files": None},
     "evaluate": {"tokenizers": [TINY], "texts": {"a": "a b", "b": ["a"]}, "files": None, "reference": "a"},
 }
 """Arguments of calls in which a name means something else."""

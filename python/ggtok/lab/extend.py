@@ -24,8 +24,8 @@ from .train import DEFAULTS, Corpus, count
 
 def extend(
     cls: type[TokenizerT],
-    base: BaseTokenizer,
     /,
+    base: BaseTokenizer,
     texts: Corpus | None = None,
     *,
     files: Iterable[str | os.PathLike[str]] | None = None,
@@ -69,9 +69,10 @@ def extend(
 
     Raises:
         TrainingError: The texts have no words or add no tokens, `num_tokens` is too small for the letters that
-            WordPiece needs, or the base's scores leave no room below them.
+            WordPiece needs, or the base's scores are not finite.
         UnsupportedError: The base is of another kind, for which nothing can be trained, such as RWKV or PLaMo-2.
-        VocabularyError: The base leaves a special id to llama.cpp's defaults, and a new token would get it.
+        VocabularyError: A special token has an id beyond the last token of the base, in its file or by llama.cpp's
+            defaults, and a new token would get it.
         GgtokError, OSError, TypeError: As `train`.
 
     Warns (`TokenizerWarning`) if fewer tokens than requested could be added.
@@ -107,12 +108,8 @@ def extend(
         old = written.get(MERGES)
         written[MERGES] = Packed.strings([*(old.elements() if isinstance(old, Packed) else ()), *merges])
     extended = cls.from_gguf(gguf_bytes(written))
-    before, after = special_ids(base), special_ids(extended)
-    if before != after or base.vocab.eog_ids != extended.vocab.eog_ids:
-        role = next((role for role in before if before[role] != after[role]), "eog")
-        raise VocabularyError(
-            f"the base does not say which token is {role}, and llama.cpp would take a new one: set its id with to_gguf"
-        )
+    if special_ids(base) != special_ids(extended) or base.vocab.eog_ids != extended.vocab.eog_ids:
+        raise VocabularyError("a special token has an id beyond the last token of the base: a new one would get it")
     return extended
 
 
@@ -127,7 +124,7 @@ def replaced(base: BaseTokenizer, extended: BaseTokenizer) -> dict[int, list[int
     >>> import ggtok
     >>> base = ggtok.Tokenizer.builtin("bpe")
     >>> tok = ggtok.extend(base, ["Das Eichhörnchen und die Eichhörnchen"] * 9, num_tokens=6)
-    >>> {id: [base.piece(old).decode() for old in ids] for id, ids in ggtok.replaced(base, tok).items()}[13005]
+    >>> {id: [base.piece(old).decode() for old in ids] for id, ids in ggtok.replaced(base, tok).items()}[13004]
     [' E', 'ich', 'h', 'ör', 'n', 'chen']
     """
     size, kind = len(base.vocab), base.vocab.kind

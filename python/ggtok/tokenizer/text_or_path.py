@@ -29,8 +29,8 @@ def paths(files: Iterable[Path]) -> list[os.PathLike[str]]:
 
 
 def refuse_lone(texts: object) -> None:
-    """Raises `TypeError` for a `str` that could be a text or the name of a file, and for a mapping."""
-    if isinstance(texts, Mapping):
+    """Raises `TypeError` for a `str` that could be a text or the name of a file, and for a mapping or a buffer."""
+    if isinstance(texts, (Mapping, bytearray, memoryview)):
         raise ArgumentTypeError(f"texts must be an iterable of texts, not {type(texts).__name__}")
     if isinstance(texts, (str, bytes)):
         shown = repr(texts if len(texts) <= 20 else texts[:20])

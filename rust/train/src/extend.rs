@@ -59,7 +59,6 @@ use super::{CONTROL, NORMAL, Progress, Result, SpmSettings, TrainError, Trained,
 const COVERAGE: f64 = 0.9995;
 /// How often a character or a pair must occur.
 const MIN_FREQUENCY: u64 = 2;
-const SCORES: &str = "a vocabulary whose scores are finite, with numbers left below them";
 
 /// Adds tokens to a vocabulary.
 #[derive(Debug)]
@@ -71,8 +70,6 @@ pub struct Extender {
     reserved: HashSet<Vec<u8>>,
     /// The lowest score that counts for new ones: of all tokens for SPM, of the normal ones for Unigram.
     lowest: f32,
-    /// Which pieces are allowed. Only for vocabularies whose symbols start as characters.
-    pieces: Option<SpmSettings>,
 }
 
 impl Extender {
@@ -85,12 +82,6 @@ impl Extender {
         check(num_tokens > 0, "num_tokens", &0, "at least 1")?;
         let vocabulary = base.vocabulary();
         let kind = vocabulary.kind();
-        let pieces = match kind {
-            Kind::Spm => Some(SpmSettings::default()),
-            Kind::Unigram => Some(UnigramSettings::default().spm),
-            Kind::Bpe => vocabulary.pre().filter(|pre| !pre.family.byte_encode).map(|_| SpmSettings::default()),
-            _ => None,
-        };
         let is_trained = matches!(kind, Kind::Spm | Kind::Bpe | Kind::WordPiece | Kind::Unigram);
         check(is_trained, "base", &kind.name(), "a vocabulary of a kind that is trained")?;
         let is_utf8 = ids(vocabulary).all(|id| std::str::from_utf8(vocabulary.text(id)).is_ok());
@@ -100,7 +91,9 @@ impl Extender {
             _ => kind == Kind::Spm,
         };
         let scores = ids(vocabulary).filter(counts).map(|id| vocabulary.score(id));
-        check(scores.clone().all(f32::is_finite), "base", &"one with other scores", SCORES)?;
+        // Far enough from infinity that every new token can score below the one before.
+        let is_sound = scores.clone().all(|score| score.abs() < 1e37);
+        check(is_sound, "base", &"one with other scores", "a vocabulary whose scores are finite and have room below")?;
         let lowest = scores.fold(f32::MAX, f32::min);
 
         let mut reserved: HashSet<Vec<u8>> =
@@ -109,7 +102,7 @@ impl Extender {
             let texts = [left.to_vec(), right.to_vec(), [left, right].concat()];
             reserved.extend(texts.into_iter().filter(|text| vocabulary.id(text).is_none()));
         }
-        Ok(Self { num_tokens, threads, reserved, lowest, pieces, base })
+        Ok(Self { num_tokens, threads, reserved, lowest, base })
     }
 
     /// Counts the words of the texts.
@@ -129,7 +122,7 @@ impl Extender {
                 add_prefix: settings.add_space_prefix,
                 remove_extra: settings.remove_extra_whitespaces,
                 split: true,
-                keep_runs: self.pieces.as_ref().is_some_and(|pieces| pieces.allow_whitespace_only_pieces),
+                keep_runs: vocabulary.kind() != Kind::Unigram,
             }),
         };
         let special = vocabulary.special_order().iter().map(|&id| vocabulary.text(id));
@@ -140,8 +133,7 @@ impl Extender {
     ///
     /// # Errors
     /// - [`TrainError::NothingToAdd`]: no character is missing, and no pair occurs twice.
-    /// - [`TrainError::Setting`]: WordPiece needs more letters than tokens were asked for, or no number is left below the
-    ///   scores of the base.
+    /// - [`TrainError::Setting`]: WordPiece needs more letters than tokens were asked for.
     /// - [`TrainError::TooLarge`]: the words have more than 2³² tokens.
     /// - [`TrainError::Stopped`]: `progress` stopped the training.
     pub fn extend(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained> {
@@ -172,7 +164,9 @@ impl Extender {
         if kind == Kind::Spm {
             reserved.extend(ends_of_unmade(encoder, &texts[..old], self.threads)?);
         }
-        let pieces = self.pieces.as_ref().map(|settings| Pieces::new(settings, &texts));
+        let settings = if kind == Kind::Unigram { UnigramSettings::default().spm } else { SpmSettings::default() };
+        let is_of_bytes = vocabulary.pre().is_some_and(|pre| pre.family.byte_encode);
+        let pieces = (kind != Kind::WordPiece && !is_of_bytes).then(|| Pieces::new(&settings, &texts));
         let rules = Extension { pieces, reserved, made: Vec::new() };
         let mut merger = Merger::new(rules, symbols, cells, MIN_FREQUENCY, self.threads);
         merger.run(texts.len() + self.num_tokens, progress)?;
@@ -196,7 +190,7 @@ impl Extender {
         }
         match kind {
             Kind::Bpe => trained.merges = merge_rules(&merger.symbols, &merger.merges, <[u8]>::to_vec),
-            Kind::Spm => trained.scores = self.scores_below(trained.tokens.len())?,
+            Kind::Spm => trained.scores = self.scores_below().take(trained.tokens.len()).collect(),
             Kind::Unigram => {
                 let scores = self.likelihoods(&characters, made, num_occurrences);
                 trained.scores = added.map(|symbol| scores[symbol]).collect();
@@ -223,25 +217,25 @@ impl Extender {
                 text(word).chars().for_each(|character| add(character.encode_utf8(&mut [0; 4]).as_bytes()));
             }
         }
-        let mut all: Vec<(&[u8], u64)> = counts.iter().filter(|&(_, count)| count >= MIN_FREQUENCY).collect();
-        all.sort_unstable_by_key(|&(text, count)| (Reverse(count), text));
+        let all = counts.iter().filter(|&(_, count)| count >= MIN_FREQUENCY);
+        let mut all: Vec<(Vec<u8>, u64)> = all.map(|(text, count)| (text.to_vec(), count)).collect();
+        all.sort_unstable_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
         let covered = all.iter().map(|&(_, count)| count).sum::<u64>() as f64 * COVERAGE;
 
         let needed = if kind == Kind::WordPiece { missing_letters(vocabulary) } else { BTreeSet::new() };
         let expected = "at least the number of letters that keep known words known and that the base lacks";
         check(needed.len() <= self.num_tokens, "num_tokens", &self.num_tokens, expected)?;
-        let is_missing = |&(character, _): &(&[u8], u64)| {
+        let is_missing = |character: &[u8]| {
             let is_byte = kind == Kind::Spm && character.len() == 1 && vocabulary.byte_token(character[0]).is_some();
             let is_control = text(character).contains(char::is_control);
             vocabulary.id(character).is_none() && !is_byte && !is_control && !needed.contains(character)
         };
         let mut before = 0;
-        let frequent = all.into_iter().take_while(|&(_, count)| {
+        all.retain(|(character, count)| {
             before += count;
-            ((before - count) as f64) < covered
+            ((before - count) as f64) < covered && is_missing(character)
         });
-        let added = frequent.filter(is_missing).map(|(text, count)| (text.to_vec(), count));
-        let mut characters: Vec<_> = needed.iter().map(|text| (text.clone(), 0)).chain(added).collect();
+        let mut characters: Vec<_> = needed.iter().map(|text| (text.clone(), 0)).chain(all).collect();
         if kind == Kind::Spm {
             characters.sort_by_key(|(text, count)| Reverse(saving(text, *count)));
         }
@@ -249,11 +243,8 @@ impl Extender {
     }
 
     /// Scores for SPM, each below the one before.
-    fn scores_below(&self, len: usize) -> Result<Vec<f32>> {
-        let lower = |score: &f32| Some((score - 1.0).min(score.next_down()));
-        let scores: Vec<f32> = std::iter::successors(Some(self.lowest), lower).skip(1).take(len).collect();
-        check(scores.iter().all(|score| score.is_finite()), "base", &"one with other scores", SCORES)?;
-        Ok(scores)
+    fn scores_below(&self) -> impl Iterator<Item = f32> {
+        std::iter::successors(Some(self.lowest), |score| Some((score - 1.0).min(score.next_down()))).skip(1)
     }
 
     /// The scores of all symbols for Unigram. New ones say how likely each is in the texts, but it is more likely than its
@@ -317,17 +308,13 @@ impl Rules for Extension<'_> {
     const BY_TEXT: bool = true;
 
     fn allows(&self, symbols: &Symbols, left: Symbol, right: Symbol) -> bool {
-        let is_piece = |pieces: &Pieces<'_>| {
-            pieces.allows(symbols, left, right) && symbols.joined_bytes((left, right)).all(|byte| byte != b'\n')
-        };
-        self.pieces.as_ref().is_none_or(is_piece)
-            && !self.reserved.contains(&[symbols.text(left), symbols.text(right)].concat())
+        let text: Vec<u8> = symbols.joined_bytes((left, right)).collect();
+        let is_piece = |pieces: &Pieces<'_>| pieces.allows(symbols, left, right) && !text.contains(&b'\n');
+        self.pieces.as_ref().is_none_or(is_piece) && !self.reserved.contains(&text)
     }
 
     fn joined(&mut self, left: Symbol, right: Symbol, count: u64) {
-        if let Some(pieces) = &mut self.pieces {
-            pieces.joined(left, right, count);
-        }
+        self.pieces.iter_mut().for_each(|pieces| pieces.joined(left, right, count));
         self.made.push((left, right, count));
     }
 }
@@ -352,8 +339,7 @@ fn ends_of_unmade(encoder: &Tokenizer, tokens: &[&[u8]], threads: usize) -> Resu
 
 /// The letters that tokens have after their first one, and that are no tokens that continue words.
 fn missing_letters(vocabulary: &Vocabulary) -> BTreeSet<Vec<u8>> {
-    let settings = vocabulary.settings();
-    let normalizer = WordPieceNormalizer::new(settings);
+    let normalizer = WordPieceNormalizer::new(vocabulary.settings());
     let mut is_letter = vec![false; char::MAX as usize + 1];
     for character in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {
         let (character, _) = normalizer.character(character.encode_utf8(&mut [0; 4]).as_bytes(), 0);

@@ -114,8 +114,7 @@ impl Cells {
 
     /// How often all symbols occur together.
     pub(super) fn num_occurrences(&self) -> u64 {
-        let symbols = self.0.iter().filter(|cell| cell.symbol != BREAK);
-        symbols.map(|cell| self.1[cell.word as usize]).sum()
+        self.0.iter().filter(|cell| cell.symbol != BREAK).map(|cell| self.1[cell.word as usize]).sum()
     }
 
     /// Adds a word by its symbols. `None` stands for something without a symbol: nothing merges across it.
