@@ -1234,8 +1234,8 @@ def regex_matches(regex: str, text: str) -> list[tuple[int, int]] | None:
 
 @final
 class Trainer:
-    """Counts the words of a corpus and trains a vocabulary on them, for `ggtok.train`. The kind `extend` trains tokens to
-    add to one.
+    """Counts the words of a corpus and trains a vocabulary on them, for `ggtok.train`. The kind `extend` trains tokens
+    to add to one.
 
     `settings` are those of the kind, `memory` is how many bytes counted words may take and the paths of two files to be
     made for the rest, and `progress` is called with the phase, how much is done, and of how much.
