@@ -333,7 +333,6 @@ def test_a_mapping_is_not_a_list(small: Tokenizer) -> None:
     for call in (
         *(small.encode_batch, small.count_batch, small.decode_batch, small.encode_parts, hf.encode_batch),
         *(lambda texts: small.split_batch(texts, 9), lambda texts: small.decoder(stop=texts)),
-        lambda texts: ggtok.train(texts, kind="bpe", vocab_size=300),
         lambda texts: ggtok.train(files=texts, kind="bpe", vocab_size=300),
         lambda texts: ggtok.corpus.build(texts, "out", tokenizer=small, format="flat"),
     ):

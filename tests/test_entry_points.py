@@ -128,7 +128,7 @@ SPECIAL_CALLS: dict[str, Callable[..., object]] = {
     ),
 }
 PUBLIC = (
-    *("train", "extend", "replaced", "diff", "evaluate"),
+    *("train", "extend", "replaced", "diff", "evaluate", "prune"),
     *("Evaluation.to_dicts", "Evaluation.__str__", "Evaluation.to_svg"),
 )
 RATES = ("bytes_per_token", "tokens_per_word", "unknown_rate", "byte_fallback_rate", "vocabulary_use")
@@ -213,6 +213,7 @@ VALUES: dict[str, Any] = {
     **{"spans": [(0, 1)]},
     **{"document": "b", "keep": 1},
     **{"alpha": None, "dropout": 0.5, "seed": 1, "setting": (None, 0.5, 1), "n": 2, "told": {0}},
+    **{"base": TINY, "used": [3], "counts": [1], "count": 1, "worst": 1},
     **{"ids_a": [3], "tok_a": TINY, "ids_b": [3], "tok_b": TINY},
     **{"suffix": "b", "prompt": "c", "extra_files": {"a.py": "b"}, "spm_infill": True},
     **{"n_ctx": 4096, "n_batch": 2048, "n_predict": 8},
@@ -249,7 +250,8 @@ OTHERS: dict[str, dict[str, Any]] = {
     "Tokenizer.split_batch": {"texts": ["a b"], "prefix": "a"},
     "Tokenizer.encode_infill": {"prefix": "a"},
     "Tokenizer.trim_messages": {"max_tokens": 99},
-    "Tokenizer.to_gguf": {"special": {"bos": 1}},
+    "Tokenizer.to_gguf": {"special": {"bos": 1}, "tokens": [{"id": 3, "score": 1.0}]},
+    "prune": {"files": None},
     "Vocab.index": {"value": TOKEN, "stop": 9},
     "Vocab.count": {"value": TOKEN},
     "train": {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -10,6 +12,7 @@ import ggtok
 import pytest
 from conftest import BUILTIN, TOKENIZERS
 from ggtok import GgtokError, evaluate
+from ggtok.cli import main
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,3 +119,37 @@ def test_the_chart_is_an_svg_with_a_bar_per_score(tmp_path: Path) -> None:
     rows = [float(element.get("y", 0)) for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert rows[0] == min(rows) < sorted(rows)[1]
     assert max(rows) < float(root.get("height", 0))
+
+
+def test_the_worst_words_and_unused_tokens() -> None:
+    texts = ["Unbelievable! Is it believable? It is. Is it, Ωμέγα?"] * 2
+    for name, tok in TOKENIZERS.items():
+        evaluation = evaluate({name: tok}, texts, worst=4)
+        listed = [(score.word, score.times, score.tokens) for score in evaluation.worst]
+        words = {"Unbelievable": 2, "Is": 4, "it": 4, "believable": 2, "It": 2, "is": 2, "Ωμέγα": 2}
+        tokens = {w: min(tok.count(form, add_special=False) for form in (w, f" {w}")) for w in words}
+        worst = sorted(
+            (word for word in words if tokens[word] > 1), key=lambda word: (words[word] * (1 - tokens[word]), word)
+        )[:4]
+        assert listed == [(word, words[word], tokens[word]) for word in worst]
+        assert {score.tokenizer for score in evaluation.worst} == {name}
+        (score,) = evaluation.scores
+        assert len(evaluation.unused[name]) == score.usable - score.used
+        assert not {*evaluation.unused[name]} & {*tok.encode(texts[0], add_special=False)}
+    assert evaluate(TOKENIZERS, texts).worst == ()
+    with pytest.raises(GgtokError, match="worst must be at least 0"):
+        evaluate(TOKENIZERS, texts, worst=-1)
+
+
+def test_the_command_lists_the_worst_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("Unbelievable! Is it believable? " * 3)
+    arguments = ["evaluate", str(path), "--builtin", "bpe", "--builtin", "unigram", "--worst", "1"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"^tokenizer +word +times +tokens$", printed, re.MULTILINE)
+    assert re.search(r"^bpe +Unbelievable +3 +6$", printed, re.MULTILINE)
+    assert re.search(r"^bpe: 12,\d\d\d tokens are in no text$", printed, re.MULTILINE)
+    assert main([*arguments, "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["word"] for row in rows if "word" in row] == ["Unbelievable"] * 2

@@ -27,6 +27,7 @@ GGUF = Path(ggtok.__file__).parent / "vocabularies" / "wordpiece.gguf"
 TEMPLATE = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
 MESSAGES = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
 CHAT = {"messages": MESSAGES, "template_text": TEMPLATE}
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)"
 
 
 class OwnError(Exception):
@@ -136,6 +137,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "flags": {"add_bos": True},
     }
     edits |= {"chat_template": "t", "name": "n", "metadata": {"general.author": "a"}, "overwrite": True}
+    edits |= {"tokens": [{"id": 1, "score": 0.0}]}
     common: dict[str, Any] = {
         "control_tokens": ["<c>"],
         "user_defined_tokens": ["<u>"],
@@ -228,8 +230,11 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "diff": (ggtok.diff, {"a": TOK, "b": TOK, "text": "a", **special}),
         "evaluate": (
             ggtok.evaluate,
-            {"tokenizers": {"a": TOK}, "texts": {"t": "a b"}, "reference": "t", "threads": 1, "progress": len},
+            {"tokenizers": {"a": TOK}, "texts": {"t": "a b"}, "reference": "t", "threads": 1, "progress": len}
+            | {"worst": 2},
         ),
+        "prune": (ggtok.prune, {"base": TOK, "texts": texts, "parse_special": True, "threads": 1}),
+        "prune.files": (ggtok.prune, {"base": TOK, "files": [__file__]}),
         "evaluate.files": (ggtok.evaluate, {"tokenizers": [TOK], "files": [__file__]}),
         "set_cache_limit": (ggtok.set_cache_limit, {"num_bytes": ggtok.cache_limit()}),
         "train.bpe": (
@@ -237,6 +242,10 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {"texts": texts, "kind": "bpe", "vocab_size": 300, "special": {"eos": "</s>"}, **common, "pre": "gpt-2"}
             | {"special_first": True, "min_frequency": 2, "max_token_length": 9, "whole_characters": True}
             | {"transition": None, "first_pre": "gpt-2", "add_bos": False},
+        ),
+        "train.counts": (
+            ggtok.train,
+            {"texts": {"a b": 2}, "kind": "bpe", "vocab_size": 257, "pattern": GPT2, "special": {}},
         ),
         "train.superbpe": (
             ggtok.train,
@@ -252,7 +261,13 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "train.spm": (
             ggtok.train,
             {"texts": texts, "kind": "spm", "vocab_size": 300, "character_coverage": 0.9, "max_token_length": 9}
-            | {"byte_fallback": True, "split_digits": True, "normalization": "identity", "min_frequency": 1},
+            | {
+                "limit_alphabet": 9,
+                "byte_fallback": True,
+                "split_digits": True,
+                "normalization": "identity",
+                "min_frequency": 1,
+            },
         ),
         "train.unigram": (
             ggtok.train,

@@ -25,6 +25,14 @@ def run(code: str) -> str:
     return done.stdout
 
 
+def test_pruning() -> None:
+    run("""
+        smaller, ids = ggtok.prune(tok, ["one text"])
+        assert type(ids) is memoryview and ids.format == "i" and len(ids) == 13000
+        assert smaller.encode("one text") == [ids[id] for id in tok.encode("one text")]
+    """)
+
+
 def test_batches() -> None:
     run("""
         rows = [[6053, 7301], [6019, 7237], []]

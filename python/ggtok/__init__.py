@@ -28,11 +28,14 @@ if TYPE_CHECKING:
     from .lab.edit import edit as _edit
     from .lab.evaluate import Evaluation as Evaluation
     from .lab.evaluate import Score as Score
+    from .lab.evaluate import WordScore as WordScore
     from .lab.evaluate import evaluate as evaluate
     from .lab.explain.explain import Trace as Trace
     from .lab.explain.record import Why as Why
     from .lab.extend import extend as _extend
     from .lab.extend import replaced as replaced
+    from .lab.prune import Pruned as Pruned
+    from .lab.prune import prune as prune
     from .lab.releases import ReleaseChange as ReleaseChange
     from .lab.releases import Releases as Releases
     from .lab.train import train as _train
@@ -61,7 +64,7 @@ _NAMES = {
     "lab.diff": ("Diff", "diff"),
     "lab.edit": ("edit",),
     "lab.extend": ("extend", "replaced"),
-    "lab.evaluate": ("Evaluation", "Score", "evaluate"),
+    "lab.evaluate": ("Evaluation", "Score", "WordScore", "evaluate"),
     "tokenizer.findings": ("Finding", "TokenizerWarning"),
     "_ggtok": (
         "Buffer",
@@ -73,6 +76,7 @@ _NAMES = {
         "cache_limit",
         "set_cache_limit",
     ),
+    "lab.prune": ("Pruned", "prune"),
     "lab.releases": ("ReleaseChange", "Releases"),
     "stores.find": ("find",),
     "_facade": ("Tokenizer",),

@@ -155,6 +155,7 @@ class Tokenizer(ChatTokenizer):
         chat_template: str | None = None,
         name: str | None = None,
         metadata: Mapping[str, Scalar | None] | None = None,
+        tokens: Iterable[Mapping[str, Any]] = (),
         overwrite: bool = False,
     ) -> Self:
         """Writes this tokenizer, with edits if you like, as a GGUF file without tensors, which llama.cpp opens.
@@ -177,6 +178,8 @@ class Tokenizer(ChatTokenizer):
             name: `general.name`.
             metadata: Further values by key. They keep the type that the key has in the file; otherwise an `int` is
                 `uint32`. `None` takes a key out of the file.
+            tokens: Changes of tokens by their ids, as `ggtok.edit` takes them: other texts, types and scores. So a
+                reserved token is put to use: `{"id": 7, "text": "<tool>", "type": "user_defined"}`.
             overwrite: Whether `target` may be the file that the tokenizer was opened from, or a GGUF file with tensors,
                 which are lost then.
 
@@ -186,7 +189,7 @@ class Tokenizer(ChatTokenizer):
         Raises:
             VocabularyError: A token exists already, is given twice, or has no text; a special token is not in the
                 vocabulary; or the result is not a valid vocabulary.
-            TokenIndexError: The id of a special token is out of range.
+            TokenIndexError: The id of a token is out of range.
             GgtokError: A name or key is unknown, is given twice, or its value does not fit; or `target` needs
                 `overwrite`.
             OSError: The file cannot be written.
@@ -200,7 +203,7 @@ class Tokenizer(ChatTokenizer):
         """
         from .lab.convert import edits, formats
 
-        changes = edits.Edits(add_tokens, add_control_tokens, special, flags, chat_template, name, metadata)
+        changes = edits.Edits(add_tokens, add_control_tokens, special, flags, chat_template, name, metadata, tokens)
         return formats.to_gguf(self, target, changes, overwrite)
 
     def to_tokenizers_json(self, target: Target) -> None:

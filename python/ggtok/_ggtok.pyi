@@ -47,7 +47,6 @@ __all__ = [
     "compile_charsmap",
     "core_of",
     "count_batch",
-    "count_words",
     "decode_batch",
     "encode_batch",
     "eog_ids",
@@ -67,6 +66,7 @@ __all__ = [
     "merges",
     "models",
     "n_best",
+    "needed_for",
     "pieces",
     "pretokenizers",
     "regex_matches",
@@ -84,7 +84,9 @@ __all__ = [
     "truncate",
     "unreachable_tokens",
     "unused_merges",
+    "used_tokens",
     "vocab_size",
+    "word_counts",
 ]
 
 __version__: str
@@ -1041,6 +1043,13 @@ def n_best(
 ) -> list[tuple[list[int], float]]:
     """As `Tokenizer.n_best`."""
 
+def used_tokens(tokenizer: Tokenizer, texts: list[_Text], threads: int, parse_special: bool) -> list[int]:
+    """The tokens of texts, and those that unknown words of WordPiece match before the position where none does."""
+
+def needed_for(tokenizer: Tokenizer, used: list[int]) -> tuple[list[int], list[int]]:
+    """The tokens and the ranks of the merge rules that a vocabulary needs for texts with these tokens, in ascending
+    order. Not for PLaMo-2."""
+
 def align(
     ids_a: _Ids, tok_a: Tokenizer, ids_b: _Ids, tok_b: Tokenizer
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
@@ -1182,8 +1191,8 @@ def text_lines(
 ) -> tuple[int, Buffer, list[tuple[Buffer, Buffer | None, Buffer]], list[tuple[int, int, int, str, list[str]]]]:
     """Each line of a text without its line end, as `json_lines` returns a column. Lines that are not UTF-8 are bad."""
 
-def count_words(text: str) -> int:
-    """The number of words of a text."""
+def word_counts(text: str) -> dict[str, int]:
+    """How often each word of a text occurs."""
 
 @final
 class RawTrace:
@@ -1248,13 +1257,13 @@ class Trainer:
         memory: tuple[int, list[str]] | None,
         progress: Callable[[str, int, int], object] | None,
     ) -> Self: ...
-    def push(self, texts: object, first: int) -> None:
-        """Counts the words of a list of texts or of an Arrow column without its nulls. `first` is the number of the
-        first text, for errors."""
+    def push(self, texts: object, first: int, counts: list[int]) -> None:
+        """Counts the words of a list of texts or of an Arrow column without its nulls, each text as often as its count
+        says, or once if it has none. `first` is the number of the first text, for errors."""
 
-    def push_file(self, block: bytes, is_last: bool, path: str, start: int) -> int:
-        """Counts the words of a block of a file, and returns how many of its bytes it took. The rest belongs before the
-        next block. `path`, and `start`, where the block starts in the file, are for errors."""
+    def push_file(self, block: bytes, count: int, is_last: bool, path: str, start: int) -> int:
+        """Counts the words of a block of a file `count` times, and returns how many of its bytes it took. The rest
+        belongs before the next block. `path`, and `start`, where the block starts in the file, are for errors."""
 
     def finish_counting(self) -> list[str]:
         """Ends the counting. Returns a sentence for each counter that ran out of memory, about what was left out."""

@@ -23,7 +23,7 @@ from ..errors import GgtokError
 from .output import explained, give_up_output, is_of_output, printable, shown_warnings, to_stderr
 
 COMMANDS = (
-    *("encode", "decode", "count", "split", "chat", "explain", "train", "extend", "evaluate"),
+    *("encode", "decode", "count", "split", "chat", "explain", "train", "extend", "evaluate", "prune"),
     *("corpus", "models", "inspect", "check", "edit", "diff", "verify", "search", "bench", "completion"),
 )
 

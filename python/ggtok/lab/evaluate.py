@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import nsmallest
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from .._ggtok import count_words
+from .._ggtok import word_counts
 from ..errors import ArgumentTypeError, GgtokError
 from ..tokenizer.base import READ_SIZE, BaseTokenizer
+from ..tokenizer.numbers import at_least
 from ..tokenizer.text_or_path import either, is_file_name, paths, refuse_lone, warn_of_name, watched
 from ..tokenizer.vocab import TokenAttribute, attributes
 
@@ -77,6 +79,18 @@ class Score(NamedTuple):
         return self.used / self.usable if self.usable else 0.0
 
 
+class WordScore(NamedTuple):
+    """A word that takes several tokens."""
+
+    tokenizer: str
+    """The name of the tokenizer."""
+    word: str
+    times: int
+    """How often it occurs in the texts."""
+    tokens: int
+    """How many tokens it takes, by itself or after a space, whichever is fewer."""
+
+
 class Evaluation(NamedTuple):
     """How vocabularies fit texts, as `ggtok.evaluate` returns it. `print` shows a table."""
 
@@ -84,6 +98,10 @@ class Evaluation(NamedTuple):
     """One per text and tokenizer, in the order given; at the end "all", if there are several texts."""
     reference: str | None
     """The text that `parity` is relative to."""
+    worst: tuple[WordScore, ...]
+    """For each tokenizer, the words that cost the most tokens beyond one, each time that they occur."""
+    unused: Mapping[str, tuple[int, ...]]
+    """The usable tokens that no text has, by tokenizer."""
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """One dict per score, with its figures and rates, for JSON and data frames."""
@@ -140,6 +158,7 @@ def evaluate(
     reference: str | None = None,
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
+    worst: int = 0,
 ) -> Evaluation:
     """Compares how well vocabularies fit texts.
 
@@ -153,9 +172,10 @@ def evaluate(
         threads: How many threads encode the texts of an iterable; `None`: one per core.
         progress: Called with the length in bytes of each part of a text that was read. What it raises ends the
             evaluation.
+        worst: How many of the words that cost the most tokens are listed for each tokenizer.
 
     Returns:
-        An `Evaluation`: one `Score` per text and tokenizer.
+        An `Evaluation`: one `Score` per text and tokenizer, the worst words, and the tokens that no text has.
 
     Raises:
         TypeError: An argument has the wrong type, such as a single `str` as `texts`; or there are neither texts nor
@@ -189,11 +209,12 @@ def evaluate(
     if ALL in sources:
         raise GgtokError(f"no text can be named {ALL!r}: that is the row for all texts")
 
+    num_worst, words_of_all = at_least(0, worst, "worst"), Counter[str]()
     found: dict[tuple[str, str], Counter[int]] = {}
     sizes: dict[str, tuple[int, int, int]] = {}
     for text, source in sources.items():
         usage: dict[str, Counter[int]] = {name: Counter() for name in named}
-        sizes[text] = _read(text, source, named, usage, threads, progress)
+        sizes[text] = _read(text, source, named, usage, threads, progress, words_of_all if num_worst else None)
         found |= {(text, name): counts for name, counts in usage.items()}
     rows = list(sources)
     if len(rows) > 1:
@@ -213,7 +234,18 @@ def evaluate(
             lost, split = (sum(counts[id] for id in ids) for ids in (unknown, partial))
             used = len(counts.keys() & usable)
             scores.append(Score(name, text, *sizes[text], tokens, lost, split, used, len(usable), parity))
-    return Evaluation(tuple(scores), reference)
+    unused = {name: tuple(sorted(kinds[name][2] - found[rows[-1], name].keys())) for name in named}
+    listed = [each for name, tok in named.items() for each in _worst(name, tok, words_of_all, num_worst, threads)]
+    return Evaluation(tuple(scores), reference, tuple(listed), unused)
+
+
+def _worst(name: str, tok: BaseTokenizer, words: Counter[str], num: int, threads: int | None) -> list[WordScore]:
+    """The words that take the most tokens beyond one each, the worst first."""
+    forms = (list(words), [f" {word}" for word in words])
+    tokens = map(min, *(tok.count_batch(texts, threads=threads, add_special=False) for texts in forms))
+    rows = zip(words, words.values(), tokens, strict=True)
+    scores = (WordScore(name, *row) for row in rows if row[2] > 1)
+    return nsmallest(num, scores, lambda score: (score.times * (1 - score.tokens), score.word))
 
 
 def _sources(
@@ -262,14 +294,19 @@ def _read(
     usage: Mapping[str, Counter[int]],
     threads: int | None,
     progress: Callable[[int], object] | None,
+    counts: Counter[str] | None,
 ) -> tuple[int, int, int]:
-    """Counts the tokens of one text for each tokenizer. Returns its bytes, characters and words."""
+    """Counts the tokens of one text for each tokenizer, and each of its words if there is a counter for that. Returns
+    its bytes, characters and words."""
     size = [0, 0, 0]
 
     def measure(data: bytes) -> None:
         text = data.decode("utf-8", "replace")
-        for place, value in enumerate((len(data), len(text), count_words(text))):
+        words = word_counts(text)
+        for place, value in enumerate((len(data), len(text), sum(words.values()))):
             size[place] += value
+        if counts is not None:
+            counts.update(words)
         if progress is not None:
             progress(len(data))
 

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from contextlib import ExitStack
 from functools import cache
+from itertools import repeat
 from operator import index as as_int
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, SupportsIndex, TypeAlias
 
-from .._ggtok import Trainer, compile_charsmap
+from .._ggtok import Trainer, compile_charsmap, families, pretokenizers
 from ..corpus.reading import documents
-from ..errors import ArgumentTypeError, TrainingError
+from ..errors import ArgumentTypeError, TrainingError, UnsupportedError
 from ..tokenizer.arguments import items_of, mapping, one_of, without_surrogates
 from ..tokenizer.base import Texts, TokenizerT
 from ..tokenizer.findings import Finding, warn_of
@@ -36,11 +37,18 @@ from ..tokenizer.numbers import at_least, num_threads
 from ..tokenizer.text_or_path import either, paths, refuse_lone, watched
 from ..tokenizer.vocab import KINDS_OF_LLAMA_CPP
 from .convert.gguf import Packed, gguf_bytes
+from .convert.pre_by_digest import nearest
+from .convert.vocabulary import CODED
 
-Corpus: TypeAlias = "os.PathLike[str] | Texts | Iterable[os.PathLike[str]]"
+Corpus: TypeAlias = (
+    "os.PathLike[str] | Texts | Iterable[os.PathLike[str]] | Mapping[str, int] | Mapping[os.PathLike[str], int]"
+)
 
 BLOCK = 8 << 20
 """How many bytes of a file are read at once, and about how many characters of an iterable are collected."""
+
+CASELESS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)", "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
+"""A part of many patterns, and how llama.cpp writes it."""
 
 MAX_TEXTS = 1 << 16
 """How many texts of an iterable are collected."""
@@ -64,7 +72,7 @@ _KEYS: dict[str, dict[str, Any]] = {
 Normalization = Literal["identity", "nfkc", "nfkc_cf", "nmt_nfkc", "nmt_nfkc_cf"]
 
 _OF_SENTENCEPIECE: dict[str, Any] = {
-    **{"max_token_length": 16, "character_coverage": 0.9995, "add_space_prefix": True},
+    **{"max_token_length": 16, "character_coverage": 0.9995, "limit_alphabet": None, "add_space_prefix": True},
     **{"split_by_whitespace": True, "split_by_unicode_script": True, "split_by_number": True},
 }
 _OF_SPM = {"min_frequency": 1, "normalization": "identity", "normalize_corpus_only": False}
@@ -72,7 +80,7 @@ _OF_UNIGRAM = {"seed_size": 1_000_000, "shrinking_factor": 0.75, "num_sub_iterat
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "bpe": {
-        **{"pre": "qwen2", "special_first": False, "min_frequency": 2, "max_token_length": None},
+        **{"pre": "qwen2", "pattern": None, "special_first": False, "min_frequency": 2, "max_token_length": None},
         **{"whole_characters": False, "transition": None, "first_pre": "qwen2", "add_bos": False, "add_eos": False},
     },
     "spm": {
@@ -86,7 +94,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         **{"remove_extra_whitespaces": True, "add_bos": False, "add_eos": True},
     },
     "wordpiece": {
-        **{"min_frequency": 2, "max_token_length": None, "by": "frequency", "lowercase": True, "strip_accents": None},
+        **{"min_frequency": 2, "max_token_length": None, "limit_alphabet": None},
+        **{"by": "frequency", "lowercase": True, "strip_accents": None},
     },
 }
 """The settings of each kind with their defaults."""
@@ -118,14 +127,16 @@ def train(
 
     Args:
         texts: The corpus: an iterable of texts, among which may be paths (`os.PathLike`), or an Arrow column of texts.
-            It is read once, in batches, so it may be larger than memory. A `str` in it is a text, never a path.
+            It is read once, in batches, so it may be larger than memory. A `str` in it is a text, never a path. A
+            mapping from texts or paths to counts gives what the texts, each repeated so often, would give.
         files: Instead of `texts`, the paths of text files in UTF-8. For `spm` and `unigram` each line of a file is a
             text; for the others, a file is one text, read in blocks of whole lines. JSON Lines, Parquet and Arrow have
             a text per row, and so have CSV, TSV and JSON arrays with `field`. Compressed files are unpacked.
         field: Which column or field of these `files` is the text. Default: `text`.
         kind: `bpe` (byte-level), `spm` (SentencePiece's BPE), `unigram` or `wordpiece`. llama.cpp's names `ugm` and
             `wpm` are read too.
-        vocab_size: The number of tokens, special ones included.
+        vocab_size: The most tokens, special ones included. There are fewer, with a warning, if the corpus does not give
+            as many.
         special: Special tokens by role: `bos`, `eos`, `eot`, `unk`, `sep`, `pad`, `mask`, `fim_pre`, ... Default:
             `<|endoftext|>` as `bos` and `eos` for `bpe`; `<unk>`, `<s>` and `</s>` for `spm`; `<pad>`, `</s>` (as
             `eos`) and `<unk>` for `unigram`; `[PAD]`, `[UNK]`, `[CLS]` (as `bos`), `[SEP]` and `[MASK]` for
@@ -145,10 +156,13 @@ def train(
         **settings: Those of the kind:
 
             - all: `min_frequency`, how often a pair must occur to be merged (`bpe` and `wordpiece` 2, `spm` 1);
-              `max_token_length`, in bytes for `bpe` (no limit), otherwise in characters (`spm` and `unigram` 16).
-            - `bpe`: `pre`, the pre-tokenizer (`"qwen2"`); `special_first`, whether special tokens have the first ids
-              instead of the last; `whole_characters`, whether every character of the corpus becomes a token before
-              pairs are counted (`max_token_length` is in characters then); `add_bos` and `add_eos` (all `False`). For
+              `max_token_length`, in bytes for `bpe` (no limit), otherwise in characters (`spm` and `unigram` 16); for
+              all but `bpe`, `limit_alphabet`, the most characters that become tokens (no limit).
+            - `bpe`: `pre`, the pre-tokenizer (`"qwen2"`), or `pattern`, a regular expression or a list of several that
+              one of them has, since a GGUF file holds no pattern but a name; `special_first`, whether special tokens
+              have the first ids instead of the last; `whole_characters`, whether every character of the corpus becomes
+              a token before pairs are counted (`max_token_length` is in characters then); `add_bos` and `add_eos` (all
+              `False`). For
               SuperBPE (`pre="superbpe"`): `transition`, after how many tokens merges may cross words, and
               `first_pre`, the pre-tokenizer before (`"qwen2"`).
             - `spm`, as sentencepiece's trainer calls them: `byte_fallback`, `split_by_whitespace`,
@@ -171,15 +185,16 @@ def train(
         A tokenizer, as if opened from a file.
 
     Raises:
-        TrainingError: The corpus has no words, the vocabulary is too small for the alphabet or too large for the
-            corpus, two tokens are equal, or a setting has a wrong value.
-        UnsupportedError: No pre-tokenizer has that name.
+        TrainingError: The corpus has no words, the vocabulary is too small for the alphabet, two tokens are equal, or a
+            setting or a count has a wrong value.
+        UnsupportedError: No pre-tokenizer has that name or pattern.
         GgtokError: A text is not UTF-8, or a row of a file has none; the message says which, and where.
         OSError: A file cannot be read, or the temporary file cannot be written.
         TypeError: An argument is of another type, such as a single `str` as `texts`; there are neither texts nor files,
             or both; or a setting is not one of the kind.
 
-    Warns (`TokenizerWarning`) of words that were left out, and of a text that is the name of an existing file.
+    Warns (`TokenizerWarning`) of words that were left out, of fewer tokens than `vocab_size`, and of a text that is the
+    name of an existing file.
 
     Training takes O(n) time for n bytes to count them, and O(m log m) to merge different words of m bytes together.
     Ctrl-C stops it.
@@ -192,7 +207,8 @@ def train(
     [b'a', b' low', b'e', b'r', b' ', b'f', b'low']
     """
     either(texts, files, "train")
-    refuse_lone(texts)
+    if not isinstance(texts, Mapping):
+        refuse_lone(texts)
     corpus: Any = texts if files is None else paths(files)
     kind = KINDS_OF_LLAMA_CPP.get(kind, kind)
     one_of("kind", kind, DEFAULTS, TrainingError)
@@ -201,6 +217,10 @@ def train(
             known = ", ".join(sorted(DEFAULTS[kind]))
             raise ArgumentTypeError(f"{setting!r} is not a setting of kind {kind!r}, which has {known}")
     chosen: dict[str, Any] = DEFAULTS[kind] | settings
+    if (pattern := chosen.pop("pattern", None)) is not None:
+        if "pre" in settings:
+            raise TrainingError("pre and pattern: give only one")
+        chosen["pre"] = _pre_of(pattern)
     roles = _ROLES[kind] if special is None else mapping("special", special)
     for role in roles:
         if role not in SPECIAL:
@@ -216,8 +236,9 @@ def train(
     for text, _ in special_tokens:
         without_surrogates("a special token", text)
 
+    size = at_least(1, vocab_size, "vocab_size")
     core_settings = _core_settings(kind, chosen) | {
-        "vocab_size": at_least(1, vocab_size, "vocab_size"),
+        "vocab_size": size,
         "special_tokens": special_tokens,
         "threads": num_threads(threads),
     }
@@ -237,6 +258,9 @@ def train(
                 raise OSError(error.errno or errno.EIO, error.strerror or str(error), folder) from error
             raise
 
+    if len(found) < size:
+        given = f"the texts give {len(found):,} tokens, fewer than the vocab_size of {size:,}"
+        warn_of(Finding("vocabulary-smaller", "warning", given, "train on more texts, or with a lower min_frequency"))
     first = len(found) - len(special_tokens) if kind == "bpe" and not chosen["special_first"] else 0
     ids = {text: first + number for number, (text, _) in enumerate(special_tokens)}
     entries: dict[str, Any] = _KEYS[kind] | {
@@ -302,31 +326,54 @@ def _charsmap(normalization: str | os.PathLike[str] | Mapping[str, str]) -> byte
     return compile_charsmap(tsv="\n".join(rules))
 
 
+def _pre_of(pattern: str | Sequence[str]) -> str:
+    """The name of a pre-tokenizer with a pattern, or with several that are applied in turn; the most common one."""
+    given = [pattern] if isinstance(pattern, str) else items_of("pattern", pattern, "str")
+    wanted = [str(each).replace(*CASELESS) for each in given]
+    rows, names = families(), pretokenizers()
+    for name in ("gpt-2", "llama-bpe", "qwen2", "gpt-4o", *names):
+        family = names[name]["family"]
+        if family not in CODED and rows[family]["byte_encode"] and rows[family]["patterns"] == wanted:
+            return name
+    near = nearest("".join(wanted))
+    why = f"a GGUF file holds the name of a pre-tokenizer, and none of llama.cpp's has the pattern {pattern!r}"
+    raise UnsupportedError(f"{why}: the nearest are {', '.join(near)}", "".join(wanted), tuple(near))
+
+
+def _checked_count(text: object, count: object) -> int:
+    if not isinstance(count, SupportsIndex) or as_int(count) not in range(1 << 56):
+        raise TrainingError(f"the count of {text!r:.40} must be an integer from 0 to 2**56 - 1, not {count!r}")
+    return as_int(count)
+
+
 def count(trainer: Trainer, corpus: Corpus, field: str | None = None) -> None:
     """Passes the corpus to the trainer, batch by batch."""
     if isinstance(corpus, os.PathLike):
-        return _count_file(trainer, corpus, field)
+        return _count_file(trainer, corpus, field, 1)
     if hasattr(corpus, "__arrow_c_array__") or hasattr(corpus, "__arrow_c_stream__"):
-        return trainer.push(corpus, 0)
+        return trainer.push(corpus, 0, [])
     batch: list[Any] = []
+    counts: list[int] = []
     length = first = 0
-    for number, text in enumerate(watched(corpus)):
+    all_counts = map(_checked_count, corpus, corpus.values()) if isinstance(corpus, Mapping) else repeat(1)
+    for number, (text, count) in enumerate(zip(watched(corpus), all_counts, strict=False)):
         if isinstance(text, os.PathLike):
-            _count_file(trainer, text, field)
+            _count_file(trainer, text, field, count)
             continue
         batch.append(text)
+        counts.append(count)
         length += len(text) if isinstance(text, Sized) else 0  # the core names what is not a text
         if length >= BLOCK or len(batch) >= MAX_TEXTS:
-            trainer.push(batch, first)
-            batch, length, first = [], 0, number + 1
-    return trainer.push(batch, first)
+            trainer.push(batch, first, counts)
+            batch, counts, length, first = [], [], 0, number + 1
+    return trainer.push(batch, first, counts)
 
 
-def _count_file(trainer: Trainer, path: str | os.PathLike[str], field: str | None) -> None:
+def _count_file(trainer: Trainer, path: str | os.PathLike[str], field: str | None, count: int) -> None:
     """Passes a file to the trainer, block by block. A byte-order mark is not text."""
     if (rows := documents(os.fspath(path), field, ("jsonl",))) is not None:
         for texts in rows:
-            trainer.push(texts, 0)
+            trainer.push(texts, 0, [count] * len(texts))
         return
     with open(path, "rb") as file:
         rest, start = file.read(3), 0
@@ -335,7 +382,7 @@ def _count_file(trainer: Trainer, path: str | os.PathLike[str], field: str | Non
         while True:
             block = file.read(BLOCK)
             text = rest + block
-            taken = trainer.push_file(text, not block, os.fspath(path), start)
+            taken = trainer.push_file(text, count, not block, os.fspath(path), start)
             rest = text[taken:]
             start += taken
             if not block:

@@ -2,7 +2,7 @@
 
 - `arguments`: `file_name`, `items_of`, `mapping`, `one_of`, `without_surrogates`
 - `base`: `BaseTokenizer`, `BUILTIN`, `opened`, `READ_SIZE`, `Text`, `Texts`, `TokenizerT`
-- `batch`: `Batch`
+- `batch`: `Batch`, `Ids`
 - `check`: `check`, `CONVERT`, `NOT_IN_UTF8`, `origin_of`, `warn`
 - `chunks`: `Chunk`
 - `cuts`: `character`, `compare`, `Cuts`, `cuts_of`, `Pair`, `Span`, `stretches`

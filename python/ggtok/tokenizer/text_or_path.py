@@ -32,7 +32,7 @@ def refuse_lone(texts: object) -> None:
     """Raises `TypeError` for a `str` that could be a text or the name of a file, and for a mapping or a buffer."""
     if isinstance(texts, (Mapping, bytearray, memoryview)):
         raise ArgumentTypeError(f"texts must be an iterable of texts, not {type(texts).__name__}")
-    if isinstance(texts, (str, bytes)):
+    if isinstance(texts, (str, bytes, bytearray, memoryview)):
         shown = repr(texts if len(texts) <= 20 else texts[:20])
         raise ArgumentTypeError(
             f"texts is a single {type(texts).__name__}: [{shown}] is a text, files=[{shown}] a file"

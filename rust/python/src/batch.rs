@@ -53,7 +53,7 @@ impl FlatBatch {
         &self.ids[self.start..][..self.num_ids()]
     }
 
-    fn rows(&self) -> PyResult<Rows<'_>> {
+    pub(crate) fn rows(&self) -> PyResult<Rows<'_>> {
         Rows::new(self.all_ids(), &self.offsets).ok_or_else(|| invalid("the offsets do not fit the ids".to_owned()))
     }
 }

@@ -37,8 +37,8 @@ mod tables;
 mod text_lines;
 mod tokenizer;
 mod train;
+mod usage;
 mod vocabulary;
-mod words;
 
 use pyo3::prelude::*;
 
@@ -90,11 +90,11 @@ mod _ggtok {
     #[pymodule_export]
     use super::train::{Trainer, apply_charsmap, compile_charsmap};
     #[pymodule_export]
+    use super::usage::{needed_for, used_tokens, word_counts};
+    #[pymodule_export]
     use super::vocabulary::{
         attributes, canonical_bytes, charsmap, core_of, eog_ids, id_of_piece, id_of_text, ids_with_prefix, kind,
         list_size, merges, pieces, repaired_ids, scores, settings, special_ids, texts, token, unreachable_tokens,
         unused_merges, vocab_size,
     };
-    #[pymodule_export]
-    use super::words::count_words;
 }

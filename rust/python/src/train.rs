@@ -1,6 +1,7 @@
 //! Training: batches of texts go to the core, and the tokens of the new vocabulary come back.
 
 use std::fs::File;
+use std::iter;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -66,8 +67,9 @@ impl<'py> KindSettings<'_, 'py> {
         tokens.iter().map(|token| token.extract().map(|(text, kind)| SpecialToken { text, kind })).collect()
     }
 
-    fn max_token_length(&self) -> PyResult<usize> {
-        Ok(self.get::<Option<_>>("max_token_length")?.unwrap_or(usize::MAX))
+    /// A number that may be missing: then there is no limit.
+    fn limit(&self, name: &str) -> PyResult<usize> {
+        Ok(self.get::<Option<_>>(name)?.unwrap_or(usize::MAX))
     }
 
     fn bpe(&self) -> PyResult<BpeSettings> {
@@ -77,7 +79,7 @@ impl<'py> KindSettings<'_, 'py> {
             special_tokens: self.special_tokens()?,
             special_first: self.get("special_first")?,
             min_frequency: self.get("min_frequency")?,
-            max_token_length: self.max_token_length()?,
+            max_token_length: self.limit("max_token_length")?,
             whole_characters: self.get("whole_characters")?,
             transition: self.get("transition")?,
             threads: self.get("threads")?,
@@ -91,6 +93,7 @@ impl<'py> KindSettings<'_, 'py> {
             special_tokens: self.special_tokens()?,
             byte_fallback: self.get("byte_fallback")?,
             character_coverage: self.get("character_coverage")?,
+            limit_alphabet: self.limit("limit_alphabet")?,
             max_piece_length: self.get("max_token_length")?,
             split_by_whitespace: self.get("split_by_whitespace")?,
             split_by_unicode_script: self.get("split_by_unicode_script")?,
@@ -119,7 +122,8 @@ impl<'py> KindSettings<'_, 'py> {
             special_tokens: self.special_tokens()?,
             by: if self.get("by_likelihood")? { Likelihood::Gain } else { Likelihood::Frequency },
             min_frequency: self.get("min_frequency")?,
-            max_token_length: self.max_token_length()?,
+            max_token_length: self.limit("max_token_length")?,
+            limit_alphabet: self.limit("limit_alphabet")?,
             lowercase: self.get("lowercase")?,
             strip_accents: self.get("strip_accents")?,
             threads: self.get("threads")?,
@@ -262,9 +266,13 @@ impl Trainer {
     }
 
     #[doc = doc!(Trainer.push)]
-    fn push(&self, py: Python<'_>, texts: &Bound<'_, PyAny>, first: usize) -> PyResult<()> {
-        let count =
-            |texts: &[&str]| self.count(py, |counter, progress| counter.push(texts, progress).map(|()| 0)).map(drop);
+    fn push(&self, texts: &Bound<'_, PyAny>, first: usize, counts: &Bound<'_, PyList>) -> PyResult<()> {
+        let (py, counts) = (texts.py(), counts.iter().map(|count| count.extract()).collect::<PyResult<Vec<u64>>>()?);
+        let count = |texts: &[&str]| {
+            let counts = counts.iter().copied().chain(iter::repeat(1));
+            let counted: Vec<_> = texts.iter().copied().zip(counts).collect();
+            self.count(py, |counter, progress| counter.push_counted(&counted, progress).map(|()| 0)).map(drop)
+        };
         if let Some(column) = Column::of(texts)? {
             let mut rows = Vec::new();
             column.pass_on(py, &mut Vec::new(), |text| rows.push(text))?;
@@ -285,7 +293,15 @@ impl Trainer {
     }
 
     #[doc = doc!(Trainer.push_file)]
-    fn push_file(&self, py: Python<'_>, block: &[u8], is_last: bool, path: &str, start: usize) -> PyResult<usize> {
+    fn push_file(
+        &self,
+        py: Python<'_>,
+        block: &[u8],
+        count: u64,
+        is_last: bool,
+        path: &str,
+        start: usize,
+    ) -> PyResult<usize> {
         let text = match std::str::from_utf8(block) {
             Ok(text) => text,
             // A character may continue in the next block.
@@ -294,7 +310,7 @@ impl Trainer {
             }
             Err(error) => return Err(invalid(format!("{path} is not UTF-8 at byte {}", start + error.valid_up_to()))),
         };
-        self.count(py, |counter, progress| counter.push_file(text, is_last, progress))
+        self.count(py, |counter, progress| counter.push_file(text, count, is_last, progress))
     }
 
     #[doc = doc!(Trainer.finish_counting)]

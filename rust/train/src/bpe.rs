@@ -36,7 +36,7 @@ use super::{NORMAL, Progress, Result, SpecialToken, TrainError, Trained, check, 
 /// How to train byte-level BPE.
 #[derive(Debug, Clone)]
 pub struct BpeSettings {
-    /// The number of tokens, including special ones.
+    /// The most tokens, including special ones.
     pub vocab_size: usize,
     /// The name of the pre-tokenizer: one of `PRE_TOKENIZERS`, with a family that merges bytes.
     pub pre: String,
@@ -145,7 +145,6 @@ impl BpeTrainer {
     ///
     /// # Errors
     /// - [`TrainError::VocabTooSmall`]: special tokens, bytes and characters or letters need more tokens.
-    /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
     /// - [`TrainError::DuplicateToken`]: a special token is spelled like another token.
     /// - [`TrainError::TooLarge`]: the words have more than 2³² bytes or characters.
     /// - [`TrainError::Stopped`]: `progress` stopped the training.
@@ -228,7 +227,7 @@ impl BpeTrainer {
             trained.push_all(&self.settings.special_tokens);
         }
         trained.merges = merge_rules(symbols, merges, spelled);
-        trained.checked(self.settings.vocab_size)
+        trained.checked()
     }
 }
 

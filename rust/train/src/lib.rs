@@ -94,7 +94,7 @@ pub const UNUSED: i32 = 5;
 /// The token type of bytes in SPM.
 pub const BYTE: i32 = 6;
 
-/// A trained vocabulary, as in a GGUF file.
+/// A trained vocabulary, as in a GGUF file. If the corpus has too few pairs or pieces, it has fewer tokens than requested.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trained {
     /// `tokenizer.ggml.tokens`.
@@ -120,16 +120,13 @@ impl Trained {
         special.iter().for_each(|token| self.push(token.text.as_bytes(), token.kind));
     }
 
-    /// Checks that there are as many tokens as requested, and that no two are equal.
-    fn checked(self, size: usize) -> Result<Self> {
+    /// Checks that no two tokens are equal.
+    fn checked(self) -> Result<Self> {
         let mut ids = HashMap::with_capacity(self.tokens.len());
         for (id, text) in self.tokens.iter().enumerate() {
             if let Some(first) = ids.insert(text, id) {
                 return Err(TrainError::DuplicateToken { text: lossy(text), first, second: id });
             }
-        }
-        if self.tokens.len() < size {
-            return Err(TrainError::VocabTooLarge { size, most: self.tokens.len() });
         }
         Ok(self)
     }
@@ -147,8 +144,6 @@ pub enum TrainError {
     TooLarge { symbols: usize },
     /// The vocabulary has no room for special tokens and alphabet.
     VocabTooSmall { size: usize, special: usize, alphabet: usize },
-    /// The corpus has too few pairs for a vocabulary of this size.
-    VocabTooLarge { size: usize, most: usize },
     /// The texts have nothing for new tokens.
     NothingToAdd,
     /// Two tokens have the same text.
@@ -177,9 +172,6 @@ impl fmt::Display for TrainError {
                 "vocab_size {size} is too small: {special} special tokens and {alphabet} of the alphabet need {}",
                 special + alphabet
             ),
-            Self::VocabTooLarge { size, most } => {
-                write!(f, "vocab_size {size} is too large: this corpus gives {most} tokens")
-            }
             Self::DuplicateToken { text, first, second } => {
                 write!(f, "tokens {first} and {second} would share the text {text:?}")
             }

@@ -27,14 +27,14 @@ use super::words::{WordCounter, Words};
 use super::{BYTE, NORMAL, Progress, Result, SpecialToken, TrainError, Trained, check, check_size, check_special};
 
 /// Marks spaces.
-const SPACE: char = '▁';
-/// sentencepiece's internal word boundary, which no piece contains.
-const BOUNDARY: char = '\u{1F}';
+pub(super) const SPACE: char = '▁';
+/// What no piece contains: NUL, and sentencepiece's internal word boundary.
+pub(super) const NOT_IN_PIECES: &[char] = &['\0', '\u{1F}'];
 
 /// How to train SPM. Each field works like sentencepiece's option of that name, unless noted.
 #[derive(Debug, Clone)]
 pub struct SpmSettings {
-    /// The total number of tokens.
+    /// The most tokens in total.
     pub vocab_size: usize,
     /// Special tokens; they get the first ids.
     pub special_tokens: Vec<SpecialToken>,
@@ -42,6 +42,8 @@ pub struct SpmSettings {
     pub byte_fallback: bool,
     /// The share of the corpus's characters to cover with tokens, most frequent first: above 0 and at most 1.
     pub character_coverage: f32,
+    /// The most characters of the corpus that become tokens.
+    pub limit_alphabet: usize,
     /// The length of the longest piece in characters.
     pub max_piece_length: usize,
     /// Pieces have spaces only at their start.
@@ -72,6 +74,7 @@ impl Default for SpmSettings {
             special_tokens: special.map(|(text, kind)| SpecialToken { text: text.to_owned(), kind }).to_vec(),
             byte_fallback: true,
             character_coverage: 0.9995,
+            limit_alphabet: usize::MAX,
             max_piece_length: 16,
             split_by_whitespace: true,
             split_by_unicode_script: true,
@@ -207,7 +210,7 @@ impl SpmTrainer {
         check(coverage > 0.0 && coverage <= 1.0, "character_coverage", &coverage, "above 0 and at most 1")?;
         check(settings.max_piece_length > 0, "max_piece_length", &0, "at least 1")?;
         let trainer = Self { settings };
-        trainer.start().checked(0)?;
+        trainer.start().checked()?;
         trainer.check_size(0)?;
         Ok(trainer)
     }
@@ -249,7 +252,8 @@ impl SpmTrainer {
     /// # Errors
     /// As [`BpeTrainer::train`](super::BpeTrainer::train), and [`TrainError::EmptyCorpus`]: there are no characters.
     pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained> {
-        let characters = covered(words, self.settings.character_coverage)?;
+        let characters =
+            most_frequent(words, NOT_IN_PIECES, (self.settings.character_coverage, self.settings.limit_alphabet))?;
         self.check_size(characters.len())?;
 
         let mut symbols = Symbols::default();
@@ -274,7 +278,7 @@ impl SpmTrainer {
             trained.push(merger.symbols.text(symbol as Symbol), NORMAL);
             trained.scores.push(-(rank as f32));
         }
-        trained.checked(self.settings.vocab_size)
+        trained.checked()
     }
 }
 
@@ -283,11 +287,12 @@ pub(super) fn text(word: &[u8]) -> &str {
     std::str::from_utf8(word).unwrap_or_default()
 }
 
-/// The most frequent characters that make up this share of all, in descending order.
-pub(super) fn covered(words: &Words, coverage: f32) -> Result<Vec<char>> {
+/// The most frequent characters that make up a share of all, except some, and at most so many: in descending order.
+pub(super) fn most_frequent(words: &Words, except: &[char], (coverage, most): (f32, usize)) -> Result<Vec<char>> {
+    check(most > 0, "limit_alphabet", &0, "at least 1")?;
     let (mut counts, mut ticker): (HashMap<char, u64>, _) = (HashMap::new(), Ticker::default());
     for (word, count) in words.iter() {
-        for character in text(word).chars().filter(|&character| character != '\0' && character != BOUNDARY) {
+        for character in text(word).chars().filter(|character| !except.contains(character)) {
             ticker.tick();
             *counts.entry(character).or_default() += count;
         }
@@ -301,7 +306,7 @@ pub(super) fn covered(words: &Words, coverage: f32) -> Result<Vec<char>> {
         before += count;
         share >= coverage
     });
-    characters.truncate(num_covered.unwrap_or(characters.len()));
+    characters.truncate(num_covered.unwrap_or(characters.len()).min(most));
     if characters.is_empty() {
         return Err(TrainError::EmptyCorpus);
     }

@@ -210,7 +210,7 @@ proptest! {
                 // Blocks smaller than a line split it.
                 let last_line = text[from..to].rfind('\n').is_some() || is_last;
                 if last_line {
-                    from += counter.push_file(&text[from..to], is_last, &mut go_on).unwrap();
+                    from += counter.push_file(&text[from..to], 1, is_last, &mut go_on).unwrap();
                 }
                 if is_last && from == to {
                     break;
@@ -235,20 +235,14 @@ fn hello_world_merges_step_by_step() {
     };
     let steps = ["H e", "W o", "l d", "l l", "r ld", "Ġ Wo", "He ll", "ĠWo rld", "Hell o"];
     assert_eq!(strings(&trained(265, 1).unwrap().merges), steps);
-    assert!(matches!(trained(266, 1), Err(TrainError::VocabTooLarge { size: 266, most: 265 })));
-    assert!(matches!(trained(257, 2), Err(TrainError::VocabTooLarge { size: 257, most: 256 })));
+    assert_eq!([trained(266, 1), trained(257, 2)].map(|trained| trained.unwrap().tokens.len()), [265, 256]);
 }
 
 #[test]
 fn pieces_keep_to_the_rules_of_spm() {
     let corpus = ["  ab12 ab12 あ漢ー あ漢ー яab яab é\u{301}é\u{301} a１b a１b"; 3];
-    let pieces = |settings: SpmSettings| {
-        let most = match spm(SpmSettings { vocab_size: 1000, ..settings.clone() }, &corpus) {
-            Err(TrainError::VocabTooLarge { most, .. }) => most,
-            other => panic!("{other:?}"),
-        };
-        strings(&spm(SpmSettings { vocab_size: most, ..settings }, &corpus).unwrap().tokens)
-    };
+    let pieces =
+        |settings: SpmSettings| strings(&spm(SpmSettings { vocab_size: 1000, ..settings }, &corpus).unwrap().tokens);
     let has = |pieces: &[String], text: &str| pieces.iter().any(|piece| piece == text);
     let usual = pieces(SpmSettings::default());
     assert!(has(&usual, "▁ab") && has(&usual, "▁あ漢ー") && has(&usual, "▁▁") && has(&usual, "<0x00>"));
@@ -300,7 +294,7 @@ fn whole_characters_are_made_from_their_bytes_first() {
     let trained = bpe(settings.clone(), &["ä한ö ä한"]).unwrap();
     assert_eq!(strings(&trained.merges), ["Ã ¤", "Ã ¶", "í ķ", "íķ ľ", "Ã¤ íķľ"]);
     let short = BpeSettings { max_token_length: 1, ..settings.clone() };
-    assert!(matches!(bpe(short, &["ä€ ä€"]), Err(TrainError::VocabTooLarge { .. })));
+    assert_eq!(bpe(short, &["ä€ ä€"]).unwrap().tokens.len(), 259);
     let small = BpeSettings { vocab_size: 256 + 3, ..settings };
     let error = bpe(small, &["äö€"]).unwrap_err();
     assert!(matches!(error, TrainError::VocabTooSmall { size: 259, special: 0, alphabet: 260 }), "{error}");

@@ -31,7 +31,7 @@ use std::collections::HashMap;
 
 use ggtok_core::internals::interrupt;
 
-use super::spm::{SpmSettings, SpmTrainer, covered};
+use super::spm::{NOT_IN_PIECES, SpmSettings, SpmTrainer, most_frequent};
 use super::words::{WordCounter, Words};
 use super::{NORMAL, Normalize, Phase, Progress, Result, TrainError, Trained, check};
 use lattice::Lattice;
@@ -123,10 +123,10 @@ impl UnigramTrainer {
     /// Trains on counted words. After the special and byte tokens come the pieces, highest score first.
     ///
     /// # Errors
-    /// As [`SpmTrainer::train`]; too few pieces are [`TrainError::VocabTooLarge`].
+    /// As [`SpmTrainer::train`].
     pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained> {
         let UnigramSettings { spm, shrinking_factor, num_sub_iterations, .. } = &self.settings;
-        let alphabet = covered(words, spm.character_coverage)?;
+        let alphabet = most_frequent(words, NOT_IN_PIECES, (spm.character_coverage, spm.limit_alphabet))?;
         self.spm.check_size(alphabet.len())?;
         let mut trained = self.spm.start();
         trained.scores = vec![0.0; trained.tokens.len()];
@@ -158,7 +158,7 @@ impl UnigramTrainer {
             trained.push(&text, NORMAL);
             trained.scores.push(score as f32);
         }
-        trained.checked(spm.vocab_size)
+        trained.checked()
     }
 }
 

@@ -15,7 +15,7 @@
 //!
 //! [`merges`]: super::merges
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use ggtok_core::internals::interrupt::Ticker;
 use ggtok_core::internals::spelling::ESCAPED_SPACE;
@@ -23,6 +23,7 @@ use ggtok_core::vocab::Settings;
 
 use super::merges::{Cells, Merger, Rules};
 use super::split::{Split, WordKind};
+use super::spm::{SPACE, most_frequent, text};
 use super::symbols::{Symbol, Symbols};
 use super::words::{WordCounter, Words};
 use super::{NORMAL, Progress, Result, SpecialToken, Trained, check_size, check_special};
@@ -40,6 +41,8 @@ pub struct WordPieceSettings {
     pub min_frequency: u64,
     /// The length of the longest token in characters, without `▁`.
     pub max_token_length: usize,
+    /// The most characters that become tokens, the most frequent first. Words with others stay unknown.
+    pub limit_alphabet: usize,
     /// Whether letters become lowercase, as in the encoder.
     pub lowercase: bool,
     /// Whether accents are dropped.
@@ -66,6 +69,7 @@ impl Default for WordPieceSettings {
             by: Likelihood::Frequency,
             min_frequency: 2,
             max_token_length: usize::MAX,
+            limit_alphabet: usize::MAX,
             lowercase: true,
             strip_accents: true,
             threads: 1,
@@ -141,9 +145,11 @@ impl WordPieceTrainer {
 
     fn train_by<const BY_GAIN: bool>(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained> {
         // In byte order, which is that of code points. Letters that start words come first.
+        let known = HashSet::<char>::from_iter(most_frequent(words, &[SPACE], (1.0, self.settings.limit_alphabet))?);
+        let is_known = |letter: &&[u8]| text(letter).chars().all(|letter| letter == SPACE || known.contains(&letter));
         let (mut alphabet, mut ticker) = ([BTreeSet::new(), BTreeSet::new()], Ticker::default());
         for (word, _) in words.iter() {
-            letters(word).for_each(|letter| {
+            letters(word).filter(is_known).for_each(|letter| {
                 ticker.tick();
                 alphabet[usize::from(!letter.starts_with(ESCAPED_SPACE))].insert(letter);
             });
@@ -168,7 +174,7 @@ impl WordPieceTrainer {
         for symbol in 0..merger.symbols.len() as Symbol {
             trained.push(merger.symbols.text(symbol), NORMAL);
         }
-        trained.checked(size)
+        trained.checked()
     }
 }
 

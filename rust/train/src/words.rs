@@ -21,13 +21,16 @@ use super::spill::{Spill, SpilledRuns};
 use super::split::{Split, SplitScratch};
 use super::table::WordTable;
 use super::work::work;
-use super::{Phase, Progress, Result, TrainError};
+use super::{Phase, Progress, Result, TrainError, check};
 
 /// Bytes of a file that a thread takes at a time. Large, because a stretch ends at a line.
 const STRETCH: usize = 1 << 16;
 
 /// Bytes of text counted between two checks of the memory.
 const BATCH: usize = 8 << 20;
+
+/// The most bytes of text, repetitions included: sums over characters stay far below 2⁶⁴.
+const MOST_BYTES: u64 = 1 << 56;
 
 /// Words and how often each occurs.
 #[derive(Debug, Default)]
@@ -122,9 +125,17 @@ impl<'a> WordCounter<'a> {
     /// - [`TrainError::Spill`]: the file cannot be written.
     /// - [`TrainError::Stopped`]: `progress` stopped the training.
     pub fn push(&mut self, texts: &[&str], progress: &mut Progress<'_>) -> Result<()> {
+        self.push_counted(&texts.iter().map(|&text| (text, 1)).collect::<Vec<_>>(), progress)
+    }
+
+    /// Counts the words of some texts, each as often as its count says.
+    ///
+    /// # Errors
+    /// As [`WordCounter::push`], and [`TrainError::Setting`]: the counts are too large.
+    pub fn push_counted(&mut self, texts: &[(&str, u64)], progress: &mut Progress<'_>) -> Result<()> {
         let mut rest = texts;
         while !rest.is_empty() {
-            let starts = rest.iter().scan(0, |end, text| Some(std::mem::replace(end, *end + text.len())));
+            let starts = rest.iter().scan(0, |end, (text, _)| Some(std::mem::replace(end, *end + text.len())));
             let (batch, after) = rest.split_at(starts.take_while(|&start| start < BATCH).count());
             self.push_batch(batch, progress)?;
             rest = after;
@@ -132,19 +143,23 @@ impl<'a> WordCounter<'a> {
         Ok(())
     }
 
-    fn push_batch(&mut self, texts: &[&str], progress: &mut Progress<'_>) -> Result<()> {
+    fn push_batch(&mut self, texts: &[(&str, u64)], progress: &mut Progress<'_>) -> Result<()> {
+        let texts: Vec<_> = texts.iter().copied().filter(|&(_, count)| count > 0).collect();
+        let lens = texts.iter().map(|(text, count)| count.saturating_mul(text.len() as u64));
+        self.num_bytes = lens.fold(self.num_bytes, u64::saturating_add);
+        check(self.num_bytes <= MOST_BYTES, "counts", &self.num_bytes, "for at most 2^56 bytes of text in total")?;
         let idle = Mutex::new(std::mem::take(&mut self.workers));
         let state = || idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         let worked = work(self.threads, texts.len(), state, |Worker { table, scratch, ticker }, index| {
-            self.split.split(texts[index], scratch, |word| {
+            let (text, count) = texts[index];
+            self.split.split(text, scratch, |word| {
                 ticker.tick();
-                table.add(word, 1);
+                table.add(word, count);
             });
         });
         self.workers = idle.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.workers.extend(worked);
 
-        self.num_bytes += texts.iter().map(|text| text.len() as u64).sum::<u64>();
         if progress(Phase::Counting, self.num_bytes, 0) == ControlFlow::Break(()) {
             return Err(TrainError::Stopped);
         }
@@ -159,14 +174,14 @@ impl<'a> WordCounter<'a> {
     }
 
     /// Counts the words of a block of a file, and returns how many of its bytes it took. The rest belongs before the
-    /// next block; `is_last` says that none follows.
+    /// next block; `is_last` says that none follows. The file counts `count` times.
     ///
     /// For SPM, a text is a line without its line end. For the others, it is a stretch of lines, and the next stretch
     /// does not start with whitespace, so that pieces of line ends and indentation stay whole.
     ///
     /// # Errors
     /// As [`WordCounter::push`].
-    pub fn push_file(&mut self, block: &str, is_last: bool, progress: &mut Progress<'_>) -> Result<usize> {
+    pub fn push_file(&mut self, block: &str, count: u64, is_last: bool, progress: &mut Progress<'_>) -> Result<usize> {
         let (mut texts, mut taken) = (Vec::new(), 0);
         while taken < block.len() {
             let rest = &block[taken..];
@@ -174,10 +189,10 @@ impl<'a> WordCounter<'a> {
             if len == rest.len() && !is_last && !texts.is_empty() {
                 break;
             }
-            texts.push(text);
+            texts.push((text, count));
             taken += len;
         }
-        self.push(&texts, progress)?;
+        self.push_counted(&texts, progress)?;
         Ok(taken)
     }
 

@@ -7,12 +7,12 @@ import os
 import click
 
 from ... import Tokenizer
-from ...lab.evaluate import evaluate, rows_of
+from ...lab.evaluate import WordScore, evaluate, rows_of
 from ...tokenizer.base import BUILTIN
 from ..completion import MODEL
 from ..file_arguments import OUTPUT, check_output, short_names, text_path
 from ..options import Model, as_json, takes_network
-from ..output import print_json
+from ..output import print_json, printable
 from ..progress import progress
 from ..table import print_table
 
@@ -23,6 +23,7 @@ from ..table import print_table
 @click.option("--builtin", multiple=True, type=click.Choice(BUILTIN), help="An embedded vocabulary; repeatable.")
 @click.option("--reference", metavar="NAME", help="The text that the others translate.")
 @click.option("--svg", type=OUTPUT, metavar="PATH", help="Write a chart of the bytes per token.")
+@click.option("--worst", type=int, default=0, metavar="N", help="List the N words that cost the most tokens.")
 @takes_network
 @as_json
 def command(
@@ -31,11 +32,13 @@ def command(
     builtin: tuple[str, ...],
     reference: str | None,
     svg: str | None,
+    worst: int,
     offline: bool | None,
     as_json: bool,
 ) -> None:
     """Measure how well vocabularies fit texts, side by side: bytes per token, tokens per word, the share of unknown
-    tokens, and how much of the vocabulary is used. Texts and models are shown by the names of their
+    tokens, and how much of the vocabulary is used. --worst lists words by the tokens that they take beyond one each
+    time, and how many tokens are in no text. Texts and models are shown by the names of their
     files, or as much of their paths as distinguishes them; NAME= gives a text another name.
     """
     texts = {}
@@ -55,13 +58,20 @@ def command(
     named = zip(short_names([*opened, *builtin]), [*opened.values(), *map(Tokenizer.builtin, builtin)], strict=True)
     with progress(sum(path.stat().st_size for path in texts.values()) or None, "reading") as advance:
         evaluation = evaluate(
-            dict(named), files=texts, reference=shown.get(reference or "", reference), progress=advance
+            dict(named), files=texts, reference=shown.get(reference or "", reference), progress=advance, worst=worst
         )
     if svg is not None:
         evaluation.to_svg(svg)
     if as_json:
         for row in evaluation.to_dicts():
             print_json(**row)
+        for word in evaluation.worst:
+            print_json(**word._asdict())
     else:
         head, *rows = rows_of(evaluation)
         print_table(head, rows, right=range(2, len(head)))
+    if worst and not as_json:
+        print()
+        print_table([*WordScore._fields], [[*map(str, row)] for row in evaluation.worst], right=(2, 3))
+        for name, ids in evaluation.unused.items():
+            print(f"{printable(name)}: {len(ids):,} tokens are in no text")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, cast
 
 import click
@@ -29,6 +32,7 @@ def _pres(context: click.Context, parameter: click.Parameter, incomplete: str) -
 @click.option("-o", "--output", required=True, type=OUTPUT, metavar="PATH", help="The GGUF file to write.")
 @click.option("--force", is_flag=True, help="Replace PATH even if it is a GGUF file with tensors.")
 @click.option("--field", metavar="NAME", help="The field with the text.  [default: text, of jsonl, parquet and arrow]")
+@click.option("--tsv", is_flag=True, help="Each line of FILE is a text, a tab, and how often the text counts.")
 @click.option(
     "--kind",
     type=click.Choice((*DEFAULTS, *KINDS_OF_LLAMA_CPP)),
@@ -66,6 +70,7 @@ def command(
     files: tuple[str, ...],
     output: str,
     force: bool,
+    tsv: bool,
     kind: str,
     pre: str | None,
     special: tuple[str, ...],
@@ -78,14 +83,15 @@ def command(
     Ctrl-C leaves PATH as it was."""
     paths = list(map(text_path, files))
     check_output(output, paths, force)
-    size = sum(path.stat().st_size for path in paths)
+    size = 0 if tsv else sum(path.stat().st_size for path in paths)
     kind = KINDS_OF_LLAMA_CPP.get(kind, kind)
     settings = dict(_setting(kind, *name_and_value("--set", each)) for each in assignments)
     if pre is not None:
         settings["pre"] = pre
     with progress(size or None, "counting") as bar:
         tokenizer = train(
-            files=paths,
+            _counted(paths) if tsv else None,
+            files=None if tsv else paths,
             kind=cast(Any, kind),
             special=dict(name_and_value("--special", each) for each in special) or None,
             memory=None if memory is None else memory << 20,
@@ -97,6 +103,21 @@ def command(
     pre = f" with the pre-tokenizer {tokenizer.vocab.pre}" if tokenizer.vocab.pre else ""
     print(f"{printable(output)}: {kind}{pre}, {len(tokenizer.vocab):,} tokens, {os.path.getsize(output):,} bytes")
     print(f"next: {printable(shlex.join(['ggtok', 'evaluate', *files, '-m', output]))}")
+
+
+def _counted(paths: Iterable[Path]) -> dict[str, int]:
+    """The texts of files of sentencepiece's format tsv, and how often each counts in all."""
+    counts = Counter[str]()
+    for path in paths:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    text, count = line.decode().rstrip("\r\n").rsplit("\t", 1)
+                    counts[text] += int(count)
+                except ValueError:
+                    where = f"{printable(str(path))}, line {number}"
+                    raise click.ClickException(f"{where}: expected a text in UTF-8, a tab and a count") from None
+    return counts
 
 
 def _setting(kind: str, name: str, text: str) -> tuple[str, Any]:

@@ -282,7 +282,8 @@ def _bpe(
         if pre is None and falls_back and meant.name is None:
             name = "llama"
         elif pre is None:
-            near = ", ".join(nearest(library))
+            patterns = (str(mapping(step.get("pattern")).get("Regex", "")) for step in library.splits)
+            near = ", ".join(nearest("".join(patterns)))
             _refuse(
                 f"llama.cpp's converter does not know this pre-tokenizer ({reason}); give its name as pre, for example "
                 f"{near}"

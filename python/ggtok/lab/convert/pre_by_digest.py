@@ -13,7 +13,6 @@ import os
 from collections.abc import Sequence
 
 from ..._ggtok import families, pretokenizers
-from .architectures import mapping
 from .library import Library
 
 
@@ -42,11 +41,10 @@ def known(library: Library, around: tuple[list[int], list[int]]) -> tuple[str | 
     return names.get(found), f"the digest of its ids is {found}"
 
 
-def nearest(library: Library) -> list[str]:
-    """One name each of the families whose patterns are the most like those of a file."""
+def nearest(patterns: str) -> list[str]:
+    """One name each of the families whose patterns are the most like these."""
     from difflib import SequenceMatcher
 
-    patterns = "".join(str(mapping(step.get("pattern")).get("Regex", "")) for step in library.splits)
     rows = families()
     likeness = {
         name: SequenceMatcher(None, "".join(row["patterns"]), patterns, autojunk=False).ratio()

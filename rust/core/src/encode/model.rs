@@ -6,7 +6,7 @@ mod bpe;
 pub(crate) mod cache;
 mod hashed;
 pub(crate) mod lengths;
-mod merging;
+pub(crate) mod merging;
 mod plamo2;
 pub(crate) mod progress;
 mod rwkv;

@@ -1,9 +1,15 @@
-//! Counts the words of a text by the rules of Unicode's Annex 29: anything between two word boundaries with a letter or
+//! The words of a text by the rules of Unicode's Annex 29: anything between two word boundaries with a letter or
 //! digit in it. A Han character is a word, and so is an English word with its apostrophe. Time: O(n).
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::work::interrupt::Ticker;
+
+/// The words of a text.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut ticker = Ticker::default();
+    text.unicode_words().inspect(move |_| ticker.tick())
+}
 
 /// The number of words of a text.
 ///
@@ -13,6 +19,5 @@ use crate::work::interrupt::Ticker;
 /// assert_eq!(ggtok_core::inspect::count_words("你好"), 2);
 /// ```
 pub fn count_words(text: &str) -> usize {
-    let mut ticker = Ticker::default();
-    text.unicode_words().inspect(|_| ticker.tick()).count()
+    words(text).count()
 }

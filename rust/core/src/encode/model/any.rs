@@ -9,16 +9,22 @@ use super::bpe::{Bpe, BpeScratch};
 use super::cache::WordCache;
 use super::hashed::Hashed;
 use super::lengths::Lengths;
+use super::merging::SymbolSpan;
+use super::merging::pair_memo::PairMemo;
+use super::merging::ranks::MergeRanks;
+use super::merging::symbol::{Merge, NO_MERGE, NO_SYMBOL, Symbol};
 use super::plamo2::{Plamo2, Plamo2Scratch};
 use super::progress::Progress;
 use super::rwkv::Rwkv;
-use super::sampler::Sampler;
-use super::spm::{Spm, SpmScratch};
+use super::sampler::{Dropped, Dropping, Random, Sampler, Sampling, characters};
+use super::spm::{Spm, SpmScratch, rank};
 use super::unigram::{Unigram, UnigramScratch};
 use super::wordpiece::{WordPiece, WordPieceScratch};
 use super::{Fragment, Model, ModelScratch};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
+use crate::text::unicode::utf8;
+use crate::token::TokenId;
 use crate::vocabulary::defaults::Algorithm;
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::heap::HeapBytes;
@@ -60,7 +66,7 @@ macro_rules! dispatch {
 
 /// The scratch space of the calls of one tokenizer. Its algorithm uses one of the fields, which gets its only item on
 /// first use: a `Box` would end the process if it found no memory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct AnyScratch {
     /// The most memory of the cache, in bytes.
     cache_limit: usize,
@@ -74,14 +80,7 @@ pub(crate) struct AnyScratch {
 impl AnyScratch {
     /// An empty space whose cache takes at most this many bytes.
     pub(crate) fn new(cache_limit: usize) -> Self {
-        Self {
-            cache_limit,
-            spm: Vec::new(),
-            bpe: Vec::new(),
-            wordpiece: Vec::new(),
-            unigram: Vec::new(),
-            plamo2: Vec::new(),
-        }
+        Self { cache_limit, ..Self::default() }
     }
 
     pub(crate) fn cache_limit(&self) -> usize {
@@ -209,6 +208,45 @@ impl AnyModel {
             Self::Plamo2(model) => model.encode(vocabulary, fragment, of(plamo2, *limit), sink),
             Self::Hashed(model) => model.encode(vocabulary, fragment, &mut (), sink),
         }
+    }
+
+    /// The merge rules of byte-pair encoding.
+    pub(crate) fn ranks(&self) -> Option<&MergeRanks> {
+        match self {
+            Self::HybridDna(model) => Some(model.bpe.ranks()),
+            Self::Whitespace(model) => Some(model.bpe.ranks()),
+            Self::Bpe(model) => Some(model.ranks()),
+            _ => None,
+        }
+    }
+
+    /// The merges that make a text of SPM or byte-pair encoding one symbol, if any do: the rank of each, and the symbol
+    /// that it makes. The text is spelled as in the vocabulary.
+    pub(crate) fn merges_of<'d>(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        (dropping, memo): (&'d mut Dropping, &mut PairMemo),
+    ) -> &'d [(u32, Symbol)] {
+        let symbol = |text: &[u8]| match self.ranks() {
+            Some(ranks) => ranks.symbol(vocabulary, text),
+            None => vocabulary.id(text).map_or(NO_SYMBOL, |id| id as Symbol),
+        };
+        let by_score = |text| match symbol(text) {
+            NO_SYMBOL => NO_MERGE,
+            symbol => Merge { rank: rank(vocabulary.score(symbol as TokenId)), symbol },
+        };
+        let char = |at: usize| {
+            let len = utf8::sequence_len(text[at]).min(text.len() - at);
+            (symbol(&text[at..at + len]), len)
+        };
+        let merge = |left: &SymbolSpan, right: &SymbolSpan| match self.ranks() {
+            Some(ranks) => ranks.get(left.symbol, right.symbol),
+            None => memo.get(left.symbol, right.symbol, || by_score(&text[left.start as usize..right.end as usize])),
+        };
+        let mut never = Sampler { way: Sampling::Dropout, amount: 0.0, random: Random(0) };
+        let symbols = dropping.run(characters(text, char), &mut never, Dropped::ForNow, merge);
+        if symbols.len() == 1 { &dropping.made } else { &[] }
     }
 
     /// As [`Model::lengths`].

@@ -29,6 +29,7 @@ use super::cache::queue::WordQueue;
 use super::lengths::Lengths;
 use super::merging::Merging;
 use super::merging::pair_memo::PairMemo;
+use super::merging::ranks::MergeRanks;
 use super::sampler::{Dropping, Sampler};
 use super::{Fragment, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::Rewritten;
@@ -162,6 +163,14 @@ impl Model for Bpe {
 }
 
 impl Bpe {
+    /// The merge rules.
+    pub(super) fn ranks(&self) -> &MergeRanks {
+        match &self.symbols {
+            Symbols::Bytes(tables) => &tables.ranks,
+            Symbols::Characters(characters) => &characters.ranks,
+        }
+    }
+
     /// Encodes words without whitespace that lie end to end in a text of canonical UTF-8, each by itself.
     fn encode_words<S: Sink>(
         &self,

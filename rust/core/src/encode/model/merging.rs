@@ -8,8 +8,8 @@
 //! Time: O(n²) up to [`FEW`] symbols, O(n log n) for more. Space: O(n). Deviations: none.
 
 pub(super) mod lanes;
-pub(super) mod pair_memo;
-pub(super) mod ranks;
+pub(crate) mod pair_memo;
+pub(crate) mod ranks;
 pub(super) mod runs;
 pub(super) mod sure_pairs;
 pub(super) mod symbol;

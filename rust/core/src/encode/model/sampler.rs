@@ -93,7 +93,7 @@ impl Sampler {
 
 /// Random numbers: SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(pub(super) u64);
 
 impl Random {
     /// A number from 0 to 1, without 1.
@@ -130,12 +130,14 @@ pub(super) enum Dropped {
 
 /// Merging with dropout.
 #[derive(Debug, Default)]
-pub(super) struct Dropping {
+pub(crate) struct Dropping {
     symbols: Vec<SymbolSpan>,
     before: Vec<u32>,
     after: Vec<u32>,
     queue: BinaryHeap<Reverse<Queued>>,
     waiting: Vec<Reverse<Queued>>,
+    /// The merges of the last run, in order: the rank of each, and the symbol that it made.
+    pub(super) made: Vec<(u32, Symbol)>,
 }
 
 /// Two symbols that may merge: the lowest rank comes first, and then the leftmost.
@@ -159,7 +161,7 @@ impl Dropping {
         dropped: Dropped,
         mut merge: impl FnMut(&SymbolSpan, &SymbolSpan) -> Merge,
     ) -> &[SymbolSpan] {
-        let Self { symbols: all, before, after, queue, waiting } = self;
+        let Self { symbols: all, before, after, queue, waiting, made } = self;
         let Sampler { amount: rate, random, .. } = sampler;
         all.clear();
         symbols.for_each(|symbol| push(all, symbol));
@@ -170,6 +172,7 @@ impl Dropping {
         extend(after, 1..len + 1);
         queue.clear();
         waiting.clear();
+        made.clear();
         let mut add = |all: &[SymbolSpan], left: u32, right: u32, queue: &mut BinaryHeap<_>| {
             if let (Some(first), Some(second)) = (all.get(left as usize), all.get(right as usize)) {
                 let Merge { rank, symbol } = merge(first, second);
@@ -183,7 +186,7 @@ impl Dropping {
         let mut ticker = Ticker::default();
         while let Some(pair) = queue.pop() {
             ticker.tick();
-            let Reverse(Queued { left, symbol, end, .. }) = pair;
+            let Reverse(Queued { rank, left, symbol, end }) = pair;
             let place = left as usize;
             let right = after[place] as usize;
             let is_stale = all[place].start == all[place].end || all.get(right).is_none_or(|right| right.end != end);
@@ -198,6 +201,7 @@ impl Dropping {
             if is_stale {
                 continue;
             }
+            push(made, (rank, symbol));
             all[place] = SymbolSpan { symbol, end, ..all[place] };
             all[right].start = all[right].end;
             let next = after[right];

@@ -278,7 +278,7 @@ fn escape<'a>(text: &'a [u8], escaped: &'a mut Vec<u8>) -> &'a [u8] {
 }
 
 /// A score as a rank: a higher score is a lower rank, equal scores are equal ranks.
-fn rank(score: f32) -> u32 {
+pub(super) fn rank(score: f32) -> u32 {
     if score.is_nan() {
         return NO_RANK - 1;
     }

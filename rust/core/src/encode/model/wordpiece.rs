@@ -21,6 +21,7 @@ use std::ops::Range;
 use super::cache::probes::ProbeQueue;
 use super::cache::{Probe, WordCache};
 use crate::encode::model::{Fragment, Model, ModelScratch};
+use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::normalizer::wordpiece::{Class, WordPieceNormalizer};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
@@ -265,6 +266,27 @@ impl WordPiece {
         start
     }
 
+    /// The tokens that a word matches from left to right, up to a place where no token matches.
+    pub(crate) fn matched(&self, text: &[u8]) -> Vec<TokenId> {
+        let mut word = NormalizedWord::default();
+        self.normalize(text, &mut word.text);
+        self.matcher.match_tokens(&mut word, 0);
+        word.ids
+    }
+
+    /// Appends the characters of a word.
+    fn normalize(&self, text: &[u8], word: &mut Rewritten<'_>) {
+        let (mut at, mut ticker) = (0, Ticker::default());
+        while at < text.len() {
+            ticker.tick();
+            let (character, len) = self.normalizer.character(text, at);
+            if character.class() != Class::Dropped {
+                word.push_code_point(character.payload(), at..at + len);
+            }
+            at += len;
+        }
+    }
+
     /// Pushes the tokens of one word, which starts at byte `offset` of the whole input, and caches their ids. Matches
     /// start at byte `from` of the phantom.
     fn encode_word<S: Sink>(
@@ -278,16 +300,7 @@ impl WordPiece {
     ) {
         let WordPieceScratch { cache, word, .. } = scratch;
         word.text.reset(offset, S::SPANS);
-        let (mut at, mut ticker) = (0, Ticker::default());
-        while at < text.len() {
-            ticker.tick();
-            let (character, len) = self.normalizer.character(text, at);
-            if character.class() != Class::Dropped {
-                word.text.push_code_point(character.payload(), at..at + len);
-            }
-            at += len;
-        }
-
+        self.normalize(text, &mut word.text);
         self.matcher.find_tokens(word, from, self.unknown);
         if let Some(probe) = probe {
             cache.insert(probe, &word.ids);

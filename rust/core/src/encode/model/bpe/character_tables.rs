@@ -33,7 +33,7 @@ use crate::work::threads::join;
 /// The tables of a vocabulary whose symbols start as characters.
 #[derive(Debug)]
 pub(super) struct CharacterTables {
-    ranks: MergeRanks,
+    pub ranks: MergeRanks,
     /// The symbol of each ASCII character.
     ascii: [Symbol; 128],
     /// The token `<0xXX>` of each byte.

@@ -26,7 +26,7 @@ const CLOSE: &[u8] = b"</dna>";
 /// Byte-pair encoding with k-mers.
 #[derive(Debug)]
 pub(crate) struct HybridDna {
-    bpe: Bpe,
+    pub(in crate::encode::model) bpe: Bpe,
     /// `<dna>`, `</dna>` and `<oov>`. A vocabulary that lacks one of them uses byte-pair encoding everywhere.
     tags: Option<[TokenId; 3]>,
 }

@@ -23,7 +23,7 @@ use crate::work::memory;
 /// Byte-pair encoding of words that whitespace separates.
 #[derive(Debug)]
 pub(crate) struct Whitespace {
-    bpe: Bpe,
+    pub(in crate::encode::model) bpe: Bpe,
 }
 
 heap_bytes!(Whitespace: bpe);

@@ -69,20 +69,31 @@ impl Matcher {
     /// Finds the tokens of a word from byte `from` of the phantom on. An empty word has none, and a word that tokens do
     /// not cover to its end is `unknown`.
     pub(super) fn find_tokens(&self, word: &mut NormalizedWord, from: usize, unknown: TokenId) {
+        if !self.match_tokens(word, from) {
+            let NormalizedWord { text, ids, ends } = word;
+            ids.clear();
+            ends.clear();
+            ids.push(unknown);
+            ends.push(PHANTOM_LEN + text.text.len());
+        }
+    }
+
+    /// Finds the tokens of a word up to a position where none matches. Returns whether they cover it to its end.
+    pub(super) fn match_tokens(&self, word: &mut NormalizedWord, from: usize) -> bool {
         let NormalizedWord { text, ids, ends } = word;
         let text = &text.text[..];
         ids.clear();
         ends.clear();
         if text.is_empty() {
-            return;
+            return true;
         }
         match self.long.as_ref().filter(|_| text.len() > SHORT) {
-            None => tile(text.len(), ids, ends, from, unknown, |start| self.longest_match(text, start)),
+            None => tile(text.len(), ids, ends, from, |start| self.longest_match(text, start)),
             Some(long) => {
                 let with_phantom = [ESCAPED_SPACE, text].concat();
                 let mut starts = long.starts(&with_phantom);
                 let longest = |start| starts.longest(start).map(|(len, id)| (id as TokenId, len));
-                tile(text.len(), ids, ends, from, unknown, longest);
+                tile(text.len(), ids, ends, from, longest)
             }
         }
     }
@@ -105,31 +116,25 @@ impl Matcher {
     }
 }
 
-/// Appends the longest token at `from`, the longest one after it, and so on to the end of a word of `len` bytes; or
-/// `unknown` if there is a position without one.
+/// Appends the longest token at `from`, the longest one after it, and so on to the end of a word of `len` bytes. Returns
+/// false if there is a position without one.
 #[inline(always)]
 fn tile(
     len: usize,
     ids: &mut Vec<TokenId>,
     ends: &mut Vec<usize>,
     from: usize,
-    unknown: TokenId,
     mut longest: impl FnMut(usize) -> Option<(TokenId, usize)>,
-) {
+) -> bool {
     let (mut start, mut ticker) = (from, Ticker::default());
     while start < PHANTOM_LEN + len {
         ticker.tick();
-        let Some((id, token_len)) = longest(start) else {
-            ids.clear();
-            ends.clear();
-            ids.push(unknown);
-            ends.push(PHANTOM_LEN + len);
-            return;
-        };
+        let Some((id, token_len)) = longest(start) else { return false };
         start += token_len;
         push(ids, id);
         push(ends, start);
     }
+    true
 }
 
 impl NormalizedWord {
