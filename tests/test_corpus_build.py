@@ -157,49 +157,21 @@ def test_a_signal_stops_it_with_a_message(folder: Path, tmp_path: Path, number: 
     assert found.shards > shards
 
 
-def change_settings(folder: Path) -> dict[str, Any]:
-    return {"append_eos": True}
-
-
-def change_tokenizer(folder: Path) -> dict[str, Any]:
-    return {"tokenizer": "spm"}
-
-
-def change_input(folder: Path) -> dict[str, Any]:
-    write_jsonl(folder / "a.jsonl", [{"text": "another"}])
-    return {}
-
-
-def remove_input(folder: Path) -> dict[str, Any]:
-    (folder / "a.jsonl").rename(folder / "z.jsonl")
-    return {}
-
-
-def add_input(folder: Path) -> dict[str, Any]:
-    write_jsonl(folder / "new.jsonl", [{"text": "another"}])
-    return {}
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (change_settings, "setting append_eos has changed: it was False, and now it is True"),
-        (change_tokenizer, "tokenizer has changed"),
-        (change_input, r"a\.jsonl has changed"),
-        (remove_input, r"a\.jsonl is missing now"),
-        (add_input, r"new\.jsonl was not there then"),
+        ({"append_eos": True}, "setting append_eos has changed: it was False, and now it is True"),
+        ({"tokenizer": "spm"}, "tokenizer has changed"),
+        ({"part": (1, 2)}, "it is all of the inputs, and this is part 1 of 2"),
     ],
 )
-def test_it_does_not_continue_another_corpus(tmp_path: Path, change: Any, message: str) -> None:
-    inputs = tmp_path / "in"
-    inputs.mkdir()
-    write_jsonl(inputs / "a.jsonl", [{"text": text} for text in texts(10)])
+def test_it_does_not_continue_another_corpus(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    source = write_jsonl(tmp_path / "a.jsonl", [{"text": text} for text in texts(10)])
     arguments: dict[str, Any] = {"tokenizer": "bpe", "format": "megatron"}
-    build([inputs], tmp_path / "out", **arguments)
+    build([source], tmp_path / "out", **arguments)
     before = contents(tmp_path / "out")
-    arguments |= change(inputs)
     with pytest.raises(CorpusError, match=message):
-        build([inputs], tmp_path / "out", **arguments)
+        build([source], tmp_path / "out", **(arguments | change))
     assert contents(tmp_path / "out") == before
 
 
@@ -224,14 +196,14 @@ def test_an_input_that_changes_during_the_run_is_an_error(tmp_path: Path) -> Non
 
     def append(state: ggtok.corpus.State) -> None:
         assert state.phase == "encoding" or (state.documents, state.tokens, state.shards) == (0, 0, 0)
-        if state.bytes == source.stat().st_size == size:  # all of it is hashed, and nothing encoded
+        if state.phase == "encoding" and source.stat().st_size == size:  # it was surveyed
             with source.open("a") as file:
                 file.write('{"text": "late"}\n')
 
     size = source.stat().st_size
     with pytest.raises(CorpusError, match=r"a\.jsonl: it has changed during the run"):
         build([source], tmp_path / "out", tokenizer="bpe", format="flat", progress=append)
-    assert not list((tmp_path / "out").glob("*.npy"))
+    assert not info(tmp_path / "out").is_complete
 
 
 def test_a_missing_shard_of_a_stream_is_made_again(folder: Path, tmp_path: Path) -> None:
@@ -270,7 +242,7 @@ def test_a_bad_row_is_named_and_stops_the_run(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"a\.jsonl, row 2: ") as caught:
         build([source], tmp_path / "out", tokenizer="bpe", format="parquet")
     assert caught.value.row == 2
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["manifest.json"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["manifest.json", "vocabulary.gguf"]
 
 
 def test_bad_rows_can_go_to_a_file_of_their_own(tmp_path: Path) -> None:
@@ -413,9 +385,13 @@ def test_verify_finds_tokens_of_another_text(tmp_path: Path) -> None:
     assert "row 1 does not have the tokens" in found.problems[0]
     assert "another tokenizer" in verify(tmp_path / "out", tokenizer="spm").problems[0]
     source.unlink()
-    found = verify(tmp_path / "out", tokenizer="bpe")
-    assert found.is_right
+    found = verify(tmp_path / "out")
     assert "documents are not compared" in found.notes[0]
+    assert found.problems == ["no document could be compared, because no input can be read"]
+    assert verify(tmp_path / "out", sample=0).is_right
+    (tmp_path / "out" / "vocabulary.gguf").unlink()
+    with pytest.raises(CorpusError, match=r"it has no vocabulary\.gguf: give the tokenizer"):
+        verify(tmp_path / "out")
 
 
 def test_verify_says_that_a_vocabulary_changes_texts(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from ggtok.corpus.blocks import BLOCK_SIZE, ROW, BadRow, Block
 from ggtok.corpus.reading import read
 from ggtok.corpus.settings import Reading
 from ggtok.corpus.sources import Input, inputs
-from ggtok.corpus.survey import PartStart, fingerprint
+from ggtok.corpus.survey import PartStart, surveyed
 from ggtok.errors import CorpusError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -206,7 +206,7 @@ def test_two_columns_of_one_name(tmp_path: Path, write: Write) -> None:
 def test_no_rows(tmp_path: Path, write: Write) -> None:
     path = write(tmp_path, pa.table({"text": pa.array([], pa.string())}), 10)
     assert column(blocks_of(path)) == []
-    assert fingerprint(source_of(path), 10).cuts == (PartStart(0, 1),)
+    assert surveyed(source_of(path), 10, counts_lines=True).cuts == (PartStart(0, 1),)
 
 
 @each_format
@@ -214,7 +214,7 @@ def test_no_rows(tmp_path: Path, write: Write) -> None:
 @given(texts=st.lists(st.text(max_size=5), max_size=30), rows=st.integers(1, 12), cut=st.integers(1, 2000))
 def test_cuts_give_every_document_once(tmp_path: Path, write: Write, texts: list[str], rows: int, cut: int) -> None:
     path = write(tmp_path, pa.table({"n": range(len(texts)), "text": pa.array(texts, pa.string())}), rows)
-    survey = fingerprint(source_of(path), cut)
+    survey = surveyed(source_of(path), cut, counts_lines=True)
     ends = [*(each.start for each in survey.cuts[1:]), None]
     blocks: list[Block] = []
     for first, end in zip(survey.cuts, ends, strict=True):
@@ -226,9 +226,9 @@ def test_cuts_give_every_document_once(tmp_path: Path, write: Write, texts: list
 @each_format
 def test_cuts_are_about_as_large_as_wanted(tmp_path: Path, write: Write) -> None:
     path = write(tmp_path, pa.table({"text": [f"{n:0999}" for n in range(1000)]}), 10)
-    cuts = fingerprint(source_of(path), path.stat().st_size // 10).cuts
+    cuts = surveyed(source_of(path), path.stat().st_size // 10, counts_lines=True).cuts
     if write is as_parquet:  # by what is not compressed
-        cuts = fingerprint(source_of(path), 100_000).cuts
+        cuts = surveyed(source_of(path), 100_000, counts_lines=True).cuts
     assert cuts[0] == PartStart(0, 1)
     assert 9 <= len(cuts) <= 12
 
@@ -236,7 +236,7 @@ def test_cuts_are_about_as_large_as_wanted(tmp_path: Path, write: Write) -> None
 def test_a_stream_with_dictionaries_is_not_cut(tmp_path: Path) -> None:
     chunks = [pa.array([f"{n}", "a"]).dictionary_encode() for n in range(20)]
     path = as_stream(tmp_path, pa.table({"text": pa.chunked_array(chunks)}), 2)
-    assert fingerprint(source_of(path), 1).cuts == (PartStart(0, 1),)
+    assert surveyed(source_of(path), 1, counts_lines=True).cuts == (PartStart(0, 1),)
     assert column(blocks_of(path)) == [text for n in range(20) for text in (f"{n}", "a")]
 
 
@@ -247,7 +247,7 @@ def test_files_that_end_early(tmp_path: Path, write: Write, share: float) -> Non
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * share)])
     source = source_of(path)
-    for use in (lambda: blocks_of(path), lambda: fingerprint(source, 1000)):
+    for use in (lambda: blocks_of(path), lambda: surveyed(source, 1000, counts_lines=True)):
         with pytest.raises(CorpusError, match="it is not valid") as caught:
             use()
         assert caught.value.source == str(path)
@@ -262,7 +262,7 @@ def test_damaged_pages(tmp_path: Path, write: Write) -> None:
         path.write_bytes(data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :])
         try:
             blocks_of(path, Reading(columns=("id",)))
-            fingerprint(source_of(path), 100)
+            surveyed(source_of(path), 100, counts_lines=True)
         except CorpusError as error:
             assert error.source == str(path)  # noqa: PT017
 
@@ -274,7 +274,7 @@ def test_something_else(tmp_path: Path, name: str) -> None:
         with pytest.raises(CorpusError):
             blocks_of(tmp_path / name)
         with pytest.raises(CorpusError):
-            fingerprint(source_of(tmp_path / name), 10)
+            surveyed(source_of(tmp_path / name), 10, counts_lines=True)
 
 
 @each_format

@@ -20,7 +20,7 @@ def lines(name: str, size: int, cut: int, compression: str | None = None) -> tup
     """An input of lines of 1,000 bytes, cut after every `cut` bytes."""
     starts = range(0, max(size, 1), cut) if compression is None else range(1)
     cuts = tuple(PartStart(start, start // 1000 + 1) for start in starts)
-    return Input(name, name, "jsonl", compression, size), Survey(size, "", cuts)
+    return Input(name, name, "jsonl", compression, size), Survey(size, 0, "", cuts)
 
 
 def planned(seed: int | None, *files: tuple[Input, Survey], shard_size: int = MB) -> list[Task]:
@@ -70,7 +70,7 @@ def test_every_byte_is_in_exactly_one_range(sizes: list[int], seed: int | None, 
 def test_pieces_of_nearly_a_shard_are_a_shard_each() -> None:
     input, survey = lines("a", 4 * MB, MB)
     cuts = [PartStart(max(0, cut.start - 100 * number), cut.row) for number, cut in enumerate(survey.cuts)]
-    tasks = planned(None, (input, Survey(survey.size, "", tuple(cuts))))
+    tasks = planned(None, (input, Survey(survey.size, 0, "", tuple(cuts))))
     assert [len(task.ranges) for task in tasks] == [1, 1, 1, 1]
 
 

@@ -135,8 +135,11 @@ def test_rows_without_a_role_or_text_are_bad_rows(tmp_path: Path, shape: str, ro
         build([source], tmp_path / "out", **options)
     assert str(caught.value).startswith(f"{source}, row 2: ")
     assert reason in str(caught.value)
-    found = build([source], tmp_path / "others", skip_bad=True, **options)
-    assert (found.documents, found.rejected) == (0, 1)
+    with pytest.raises(CorpusError, match="all 1 rows are bad"):
+        build([source], tmp_path / "others", skip_bad=True, **options)
+    rejected = json.loads((tmp_path / "others" / "00000.rejected.jsonl").read_bytes())
+    assert rejected["row"] == 2
+    assert reason in rejected["reason"]
 
 
 def test_shapes_that_cannot_be_read(tmp_path: Path) -> None:

@@ -285,12 +285,14 @@ def calls() -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
             {"sources": [__file__], "output": "corpus", "tokenizer": TOK, "format": "parquet", "field": "text"}
             | {"input_format": None, "keep": (), "nulls": "skip", "skip_bad": False, **special, "append_eos": True}
             | {"max_length": 9, "too_long": "cut", "shuffle": 1, "pack": 9, "pad_id": 0, "attention_mask": True}
-            | {"compression": "none", "shard_size": 1 << 23, "threads": 1, "progress": len},
+            | {"compression": "none", "shard_size": 1 << 23, "threads": 1, "progress": len}
+            | {"part": (1, 2), "rebuild": False, "rehash": False},
         ),
         "corpus.build.chats": (
             ggtok.corpus.build,
             {"sources": [__file__], "output": "corpus", "tokenizer": TOK, "format": "flat", "messages": "m"}
-            | {"tools": "t", "template_text": TEMPLATE, "variables": {"a": 1}, "mask": "turn", "id_field": "i"},
+            | {"tools": "t", "template_text": TEMPLATE, "variables": {"a": 1}, "mask": "turn", "id_field": "i"}
+            | {"skip_bad": True, "max_bad": 1},
         ),
         "corpus.info": (ggtok.corpus.info, {"folder": "corpus"}),
         "corpus.verify": (

@@ -10,13 +10,16 @@ from contextlib import closing, suppress
 
 from ..lab.explain.cells import cell_len
 from ..lab.explain.terminal import fitted
-from .output import CELL, drawn, painted
+from .output import CELL, drawn, painted, to_stderr
 
 DELAY = 0.5
 """Seconds before the bar appears: shorter work needs none."""
 
 INTERVAL = 0.1
 """Seconds between two states of the bar. It has no thread, which would slow down what it measures."""
+
+LINES = 30
+"""Seconds between two lines of a log."""
 
 NARROW = 60
 """Columns of a terminal that does not say how many it has."""
@@ -31,22 +34,25 @@ class Bar:
     Between the calls, nothing else may write to the terminal.
     """
 
-    def __init__(self, total: int | None, label: str) -> None:
+    def __init__(self, total: int | None, label: str, logs: bool = False) -> None:
         self.total, self.label, self.done, self.first = total, label, 0, 0
         self.is_in_bytes = True
         self.note = ""
         """What else is shown, after the rate."""
         self.began = time.monotonic()
-        shows = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self._due = self.began + DELAY if shows else math.inf
+        self._is_log = not (sys.stderr.isatty() and os.environ.get("TERM") != "dumb")
+        self._due = self.began + ((LINES if logs else math.inf) if self._is_log else DELAY)
         self._is_shown = False
 
     def __call__(self, num_bytes: int) -> None:
         """Reports that `num_bytes` more bytes are done."""
         self.done += num_bytes
         if (now := time.monotonic()) >= self._due:
-            self._due = now + INTERVAL
-            self._show()
+            self._due = now + (LINES if self._is_log else INTERVAL)
+            if self._is_log:
+                to_stderr(GAP.join((self.label, self.numbers().strip())))
+            else:
+                self._show()
 
     def phase(self, label: str, done: int, total: int | None, is_in_bytes: bool = False) -> None:
         """Reports how far a phase is. Another label starts another phase."""
@@ -92,6 +98,7 @@ class Bar:
         self._is_shown = True
 
 
-def progress(total: int | None, label: str) -> closing[Bar]:
-    """A bar that ends at `total` bytes, or whose end is unknown. It writes nothing to a pipe or a file."""
-    return closing(Bar(total, label))
+def progress(total: int | None, label: str, logs: bool = False) -> closing[Bar]:
+    """A bar that ends at `total` bytes, or whose end is unknown. To a pipe or a file, it writes a line twice a minute
+    if it `logs`, else nothing."""
+    return closing(Bar(total, label, logs))

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from hashlib import sha256
 from operator import index as as_int
 from pathlib import Path
 from typing import Any, get_args
@@ -19,10 +20,13 @@ from ..tokenizer.findings import Finding, warn_of
 from ..tokenizer.numbers import at_least, num_threads
 from ..tokenizer.seam import users_class
 from .chats import Found, add_found, warn_of_found
+from .continuing import Options
 from .info import Info
 from .manifest import Manifest
 from .packages import check_packages
+from .plan import Part
 from .reading import read
+from .remote import is_url
 from .run import Progress, run
 from .settings import (
     MOST_PACK,
@@ -85,6 +89,10 @@ def build(
     trainer: str | None = None,
     compression: Compression | None = None,
     shard_size: int | None = None,
+    part: tuple[int, int] | None = None,
+    max_bad: float | None = None,
+    rebuild: bool = False,
+    rehash: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Info:
@@ -95,9 +103,14 @@ def build(
     again makes the shards that are missing. However often a run was stopped or killed, and whatever the number of
     threads, the files are the same, byte for byte.
 
+    If inputs were added, removed or changed since, or bad rows are to be skipped now, the shards of the other inputs
+    are kept. What is new is in further shards, so the order of documents may differ from a build of all at once. With
+    `shuffle` all shards depend on all inputs, and only `rebuild` helps.
+
     Args:
-        sources: Files, folders (all files in them with a known ending), patterns such as `data/*.jsonl.gz`, or "-" for
-            standard input. Documents keep their order; the files of a folder or pattern are sorted by name.
+        sources: Files, folders (all files in them with a known ending), patterns such as `data/*.jsonl.gz`, "-" for
+            standard input, or URLs of these, such as `s3://bucket/data/*.parquet` or
+            `hf://datasets/owner/name`. Documents keep their order; the files of a folder or pattern are sorted by name.
         output: The folder, new, empty, or of the same corpus.
         tokenizer: A tokenizer, a model as `Tokenizer.from_model` takes it, or the name of an embedded vocabulary.
         format: "parquet", "arrow", "megatron", "datatrove" or "flat".
@@ -121,7 +134,7 @@ def build(
         id_field: The column or field with the name of each document, for the index of "flat".
         nulls: What a null is: "error" (a bad row), "skip" (no document), or "empty" (an empty document).
         skip_bad: Whether bad rows go to a separate file, `*.rejected.jsonl`, with the reason. Otherwise the first one
-            stops the run.
+            stops the run. From where a file is damaged, the rest of it is one bad row.
         add_special: Whether BOS, EOS and SEP are added by the vocabulary's own rule, as in `encode`.
         parse_special: Whether control tokens written in a text are read as tokens, as in `encode`.
         append_eos: Whether every document ends with EOS, also if the vocabulary's rule does not add it.
@@ -138,6 +151,14 @@ def build(
             third of the bytes, and a third more time.
         shard_size: Bytes of input per shard, as far as documents, row groups and compressed files allow. Default: a
             sixteenth of the inputs, but at least 8 MiB and at most 128 MiB.
+        part: `(3, 10)` takes the third of ten parts of the inputs: each job of a cluster takes one, with the same
+            inputs and another folder. Short inputs are divided by their names, long ones by pieces too, so more inputs
+            change nothing for those that were there.
+        max_bad: The most bad rows: an `int`, or a `float` for a share of all rows. If there are more, the run fails at
+            its end; the shards are kept.
+        rebuild: Whether all shards are made anew if the inputs or settings do not let them be kept.
+        rehash: Whether the documents of all finished shards are read and compared. Otherwise this is so for inputs
+            whose size, time or sample (64 KiB of the start, middle and end) has changed.
         threads: Shards that are made at once. Default: the number of cores that this process may use.
         progress: Called several times a second with a `State`: bytes, documents, tokens, shards.
 
@@ -145,9 +166,9 @@ def build(
         What the folder holds.
 
     Raises:
-        CorpusError: An input is missing or damaged, a row is bad, the folder holds something else or a corpus of other
-            inputs or settings, settings contradict each other, or a file cannot be written. The message names the
-            file and row.
+        CorpusError: An input is missing or damaged, a row is bad, all rows are bad or more than `max_bad`, the folder
+            holds something else or a corpus of other settings, settings contradict each other, or a file cannot be
+            written. The message names the file and row.
         DependencyError: pyarrow or numpy is not installed: `pip install 'ggtok[corpus]'`.
         GgtokError: The tokenizer cannot be opened.
         TypeError: An argument has the wrong type.
@@ -186,6 +207,8 @@ def build(
             raise CorpusError(f"{name} is for the {formats_with(trait)}: {format} has no place for it")
     if pack is not None and kept:
         raise CorpusError("pack puts several documents into a row, so keep cannot carry columns over")
+    if (bound := _bound(max_bad)) is not None and not skip_bad:
+        raise CorpusError("max_bad is for rows that are skipped: give skip_bad too")
     columns_of = TRAINERS.get(trainer or "", Trainer())
     if pack is not None and trainer is not None and columns_of.lengths is None:
         raise CorpusError(f"{trainer} packs documents itself: leave pack out")
@@ -196,7 +219,9 @@ def build(
         if pack > MOST_PACK:
             raise CorpusError(f"pack must be at most {MOST_PACK}, not {pack}")
         pad_id = _padding(tokenizer, pad_id)
-    folder = Path(os.fsdecode(file_name(output)))
+    folder = Path(place := os.fsdecode(file_name(output)))
+    if is_url(place):
+        raise CorpusError("the output must be a local folder: copy it to the store when it is complete", source=place)
     first, *joined = names_of("field", field)
     chat, special = (tools, template_text, variables, mask, shape, date), (add_special, parse_special, append_eos)
     encoding = encoding_of(first, messages, chat, special, max_length, too_long)
@@ -219,8 +244,9 @@ def build(
         skip_bad,
     )
     _warn_of_absent(found, settings.reading)
-    job = Job(folder, found, settings, tokenizer, 1)
-    manifest = run(job, num_threads(threads), progress or (lambda _: None))
+    job = Job(folder, found, settings, tokenizer, 1, part=None if part is None else _part(part, found))
+    options = Options(rebuild, rehash, bound, keeps_shard_size=shard_size is None)
+    manifest = run(job, num_threads(threads), progress or (lambda _: None), options)
     said: Found = {}
     for shard in manifest.shards:
         for code, (count, message, advice) in shard.found.items():
@@ -233,6 +259,30 @@ def _shard_size(found: list[Input]) -> int:
     """The default size. It depends on the inputs alone."""
     sizes = [input.size for input in found]
     return MANY if None in sizes else max(FEW, min(sum(size or 0 for size in sizes) // SHARDS, MANY))
+
+
+def _part(part: Iterable[int], found: list[Input]) -> Part:
+    """The entry of a part. Raises `CorpusError` if there is none of this number, or if standard input is read."""
+    numbers = [at_least(1, each, "part") for each in items_of("part", part, "numbers")]
+    if len(numbers) != 2 or numbers[0] > numbers[1]:
+        raise CorpusError(f"part must be a number from 1 and how many there are, such as (1, 10), not {part}")
+    if any(input.path is None for input in found):
+        raise CorpusError("standard input cannot be divided into parts")
+    return Part(
+        numbers[0],
+        numbers[1],
+        len(found),
+        sha256("\0".join(sorted(input.name for input in found)).encode()).hexdigest(),
+    )
+
+
+def _bound(max_bad: float | None) -> float | None:
+    """The most bad rows. Raises `CorpusError` if it is out of range."""
+    if not isinstance(max_bad, float):
+        return None if max_bad is None else at_least(0, max_bad, "max_bad")
+    if not 0 <= max_bad <= 1:
+        raise CorpusError(f"max_bad must be a share from 0 to 1, or a number of rows, not {max_bad}")
+    return max_bad
 
 
 def _warn_of_absent(found: list[Input], reading: Reading) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from hashlib import sha256
 
 from ..errors import CorpusError
-from .blocks import ROW, Block, cut_block, last_row, text_sizes
+from .blocks import INPUT, ROW, BadRow, Block, cut_block, last_row, merged, text_sizes
+from .hashing import Hashes
 from .manifest import Shard
 from .packages import np, pa
-from .plan import Task
+from .plan import Range, Task
 from .reading import read
+from .remote import explained
 from .settings import Settings
 from .sources import Input
+from .survey import num_lines
 
 Watch = Callable[[int, int, int], None]
 """Called with how many more bytes of input, documents and tokens are done. If it raises, the work ends."""
@@ -28,7 +30,8 @@ class Documents:
 
     def __init__(self, inputs: list[Input], task: Task, settings: Settings, watch: Watch) -> None:
         self._inputs, self._task, self._settings, self._watch = inputs, task, settings, watch
-        self._blocks = self._read()
+        is_merged = not (task.is_stream or settings.reading.is_chat)
+        self._blocks = merged(self._read()) if is_merged else self._read()
         self._next = next(self._blocks, None)
 
     @property
@@ -36,21 +39,41 @@ class Documents:
         """Whether a row is left."""
         return self._next is not None
 
-    def _read(self) -> Iterator[tuple[int, Block]]:
+    def _read(self) -> Iterator[Block]:
         for range in self._task.ranges:
-            input = self._inputs[range.input]
+            with explained(self._inputs[range.input].name):
+                yield from self._of_range(range)
+
+    def _of_range(self, range: Range) -> Iterator[Block]:
+        input = self._inputs[range.input]
+        row = range.first_row
+        try:
             for block in read(input, range.start, range.end, range.first_row, self._settings.reading):
+                if block.bad and not range.first_row:
+                    before = 1 + num_lines(input, range.start)
+                    block = replace(block, bad=[replace(bad, row=before + bad.row) for bad in block.bad])
                 if block.table.num_rows or block.bad:
-                    yield range.input, replace(block, source=input.name)
+                    yield self._named(block, range.input)
+                    row = last_row(block) + 1
                 else:
                     self._watch(block.num_bytes, 0, 0)
+        except CorpusError as error:  # the rest of the file is a bad row
+            if not self._settings.skip_bad:
+                raise
+            names = (self._settings.reading.field, *self._settings.reading.columns)
+            columns = {name: pa.nulls(0) for name in names} | {ROW: pa.array([], pa.int64())}
+            yield self._named(Block(pa.table(columns), [BadRow(input.name, row, str(error))], 0), range.input)
 
-    def of_shard(self, shard: Shard) -> Iterator[tuple[int, Block]]:
-        """The documents of the next shard, each block with the number of its input."""
-        room, hashes = self._settings.shard_size, _Hashes()
+    def _named(self, block: Block, number: int) -> Block:
+        """The block with the number of its input in each row."""
+        numbers = pa.array(np.full(block.table.num_rows, number))
+        return replace(block, table=block.table.append_column(INPUT, numbers), source=self._inputs[number].name)
+
+    def of_shard(self, shard: Shard) -> Iterator[Block]:
+        """The documents of the next shard."""
+        room, hashes = self._settings.shard_size, Hashes()
         while self._next is not None and room > 0:
-            number, block = self._next
-            rest = None
+            block, rest = self._next, None
             if self._task.is_stream:
                 sizes = np.cumsum(text_sizes(block.table.column(self._settings.reading.field)))
                 fits = int(np.searchsorted(sizes, room)) + 1
@@ -58,49 +81,26 @@ class Documents:
                     block, rest = cut_block(block, block.table.column(ROW)[fits - 1].as_py())
                 room -= int(sizes[block.table.num_rows - 1]) if block.table.num_rows else 0
                 shard.last_row = last_row(block)
-                self._hash(number, block, hashes)
-            self._next = next(self._blocks, None) if rest is None else (number, rest)
-            yield number, block
+            hashes.add(block.table)
+            self._next = next(self._blocks, None) if rest is None else rest
+            yield block
         shard.is_last, shard.texts = self._next is None, hashes.hex()
 
     def skip(self, shard: Shard) -> None:
         """Passes the documents of a stream's shard that is done.
 
-        Raises `CorpusError` if they came from standard input and are not the same now.
+        Raises `CorpusError` if they are not the same now.
         """
-        hashes = _Hashes()
+        hashes = Hashes()
         is_passed = False
         while self._next is not None and not is_passed:
-            number, block = self._next
+            block = self._next
             is_passed = last_row(block) > shard.last_row
             block, rest = cut_block(block, shard.last_row) if is_passed else (block, None)
-            self._hash(number, block, hashes)
+            hashes.add(block.table)
             self._watch(block.num_bytes, 0, 0)
-            self._next = next(self._blocks, None) if rest is None else (number, rest)
-        if hashes.hex() != shard.texts or (shard.texts and shard.is_last is not (self._next is None)):
+            self._next = next(self._blocks, None) if rest is None else rest
+        if shard.texts and (hashes.hex() != shard.texts or shard.is_last is not (self._next is None)):
             problem = f"it is not what the last run read: shard {shard.name}, up to row {shard.last_row}, differs"
-            raise CorpusError(problem, source="standard input")
-
-    def _hash(self, number: int, block: Block, hashes: _Hashes) -> None:
-        if self._inputs[number].path is None:
-            hashes.add(block.table.column(self._settings.reading.field))
-
-
-class _Hashes:
-    """A hash of texts that does not depend on how their blocks are cut."""
-
-    def __init__(self) -> None:
-        self._sizes, self._texts, self._is_used = sha256(), sha256(), False
-
-    def add(self, column: pa.ChunkedArray) -> None:
-        self._is_used = True
-        self._sizes.update(text_sizes(column).data)
-        for chunk in column.cast(pa.large_binary()).chunks:
-            _, offsets, data = chunk.buffers()
-            ends = np.frombuffer(offsets, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
-            if data is not None and len(chunk):
-                self._texts.update(memoryview(data)[ends[0] : ends[-1]])
-
-    def hex(self) -> str:
-        """The hash; nothing if there were no texts to hash."""
-        return sha256(self._sizes.digest() + self._texts.digest()).hexdigest() if self._is_used else ""
+            source = self._inputs[self._task.ranges[0].input]
+            raise CorpusError(problem, source="standard input" if source.path is None else source.name)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..errors import CorpusError
 from ..tokenizer.notebook import table
 from .manifest import MANIFEST, Manifest, plain
+from .sources import path_at
 
 NUM_SOURCES = 50
 """Sources that a page shows, the largest first; the last row adds up the others."""
@@ -70,6 +71,8 @@ class Info:
         self._manifest = manifest
         totals = manifest.sums()
         self.is_complete = manifest.complete
+        self.part = manifest.part
+        """Which part of all inputs it is; `None` if it is all."""
         self.format: str = manifest.settings.writing.format
         self.tokenizer: dict[str, Any] = plain(manifest.tokenizer)
         """The tokenizer's digest, name, kind and size, and which special tokens were added."""
@@ -90,6 +93,11 @@ class Info:
     def files(self) -> list[Path]:
         """The files of all finished shards, in order."""
         return [self.folder / file.name for shard in self._manifest.shards for file in shard.files]
+
+    @property
+    def inputs(self) -> list[str]:
+        """The paths of all inputs."""
+        return [path_at(self.folder, input.path) for input in self._manifest.inputs]
 
     @property
     def lengths(self) -> list[Lengths]:
@@ -224,3 +232,23 @@ def manifest_of(folder: Path) -> Manifest:
     if (manifest := Manifest.read(folder)) is None:
         raise CorpusError(f"this is not a corpus: it has no {MANIFEST}", source=str(folder))
     return manifest
+
+
+def gaps(found: list[Info]) -> list[str]:
+    """Why several folders are not one corpus: what is missing, there twice, or different.
+
+    The parts of a whole lack nothing if they are all there, are complete, and saw the same names of inputs.
+    """
+    first, parts = found[0], [each.part for each in found if each.part is not None]
+    problems = [f"{each.folder} is not complete" for each in found if not each.is_complete]
+    for each in found:
+        same = each.settings if parts else each.settings | {"shard_size": first.settings["shard_size"]}
+        if (each.tokenizer, same) != (first.tokenizer, first.settings):
+            problems.append(f"{each.folder} has another tokenizer or other settings than {first.folder}")
+    if len({(part.of, part.inputs, part.sha256) for part in parts}) > 1 or 0 < len(parts) < len(found):
+        problems.append("the folders are not parts of the same number of parts of the same inputs")
+    missing = {*range(1, parts[0].of + 1 if parts else 0)} - {part.number for part in parts}
+    problems += [f"part {number} of {parts[0].of} is missing" for number in sorted(missing)]
+    of_folders = [[str(each.part)] if parts else map(os.path.normpath, each.inputs) for each in found]
+    names = Counter(name for names in of_folders for name in names)
+    return problems + [f"{name} is in {count} folders" for name, count in names.items() if count > 1]

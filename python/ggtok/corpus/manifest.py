@@ -2,7 +2,10 @@
 
 The manifest is written twice: without shards before the first one is made, and with all of them at the end. Between the
 two, each finished shard adds a line to `journal.jsonl`, so that a run that is started again knows what is done. Neither
-holds a time, a thread or a machine: the same inputs and settings give the same bytes.
+holds a thread or a machine, nor a time but those of the inputs: the same inputs and settings give the same bytes.
+
+A *run* makes what a list of inputs needs, however often it is stopped. If inputs were added, removed or changed since,
+the next run begins. It keeps the shards of the runs before whose inputs are as they were.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import Any
 from ..errors import CorpusError
 from ..tokenizer.files import no_follow, replacing
 from .packing import Packing
-from .plan import Range
+from .plan import Part, Range
 from .settings import MOST_PACK, InputFormat, Settings
 from .typed import typed
 from .writing.shard_files import Written, explained
@@ -30,6 +33,8 @@ NAME = re.compile(r"\d{1,18}(-\d{1,18})?(\.[a-z.]+)?")
 """The name of a shard, or of one of its files."""
 
 MANIFEST, JOURNAL, LOCK = "manifest.json", "journal.jsonl", ".ggtok.lock"
+VOCABULARY = "vocabulary.gguf"
+"""The tokenizer without weights, so that `verify` needs no other file."""
 
 
 @dataclass(slots=True)
@@ -37,6 +42,8 @@ class Shard:
     """What is known of a finished shard."""
 
     name: str
+    run: int = 0
+    """The number of the run that made it."""
     ranges: list[Range] = field(default_factory=list)
     """What it was made from. A stream's shards all have the whole stream."""
     files: list[Written] = field(default_factory=list)
@@ -63,7 +70,7 @@ class Shard:
     is_last: bool = True
     """Of a stream: whether it ends here."""
     texts: str = ""
-    """SHA-256 of the texts, if they came from standard input, which cannot be read again."""
+    """A hash of the documents as they were read: `Hashes`."""
 
     @property
     def task(self) -> str:
@@ -110,10 +117,21 @@ class InputEntry:
     """What it says of an input."""
 
     name: str
+    """As it was given at first."""
+    path: str
+    """Where it is, as seen from the folder of the corpus."""
     format: InputFormat
     compression: str | None
     size: int | None
-    sha256: str | None
+    time: int | None
+    """When it was last changed, in nanoseconds."""
+    sample: str | None
+    """SHA-256 of its start, middle and end. What was read of it is hashed by shard."""
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """What is the same for the same file in another place."""
+        return self.format, self.compression, self.size, self.sample
 
 
 @dataclass(slots=True)
@@ -126,6 +144,9 @@ class Manifest:
     tokenizer: TokenizerEntry
     settings: Settings
     inputs: list[InputEntry]
+    part: Part | None = None
+    run: int = 0
+    """The number of the latest run."""
     complete: bool = False
     totals: dict[str, int] = field(default_factory=dict)
     """Sums over all shards, once it is complete."""
@@ -153,27 +174,30 @@ class Manifest:
         except (ValueError, RecursionError) as error:
             raise CorpusError(f"this cannot be read as the manifest of a corpus: {error}", source=str(path)) from error
         if not manifest.complete:
-            manifest.shards = _journal(folder / JOURNAL, manifest, is_locked)
+            _add_journal(folder / JOURNAL, manifest, is_locked)
         return manifest
 
     def write(self, folder: Path) -> None:
-        """Writes it, complete or not, over an existing one."""
-        done = (self.sums(), self.shards) if self.complete else ({}, [])
-        document = replace(self, totals=done[0], shards=done[1])
+        """Writes it, complete or not, over an existing one. The journal is for what comes after it."""
+        document = replace(self, totals=self.sums() if self.complete else {})
         with explained(MANIFEST), replacing(str(folder / MANIFEST)) as file:
-            file.write(_bytes(document, indent=1))
-        if self.complete:
+            file.write(_bytes(document, ("inputs", "shards"), indent=1).rpartition(b"\n}")[0])
+            for name in ("inputs", "shards"):  # a line each
+                file.write(f',\n "{name}": ['.encode())
+                entries = enumerate(getattr(self, name))
+                file.writelines(b",\n"[2 * (not at) :] + _bytes(entry)[:-1] for at, entry in entries)
+                file.write(b"]")
+            file.write(b"\n}\n")
+        with explained(JOURNAL):
             (folder / JOURNAL).unlink(missing_ok=True)
 
     def add(self, folder: Path, shard: Shard) -> None:
         """Notes a finished shard, whose files have their names already."""
         self.shards.append(shard)
-        _append(folder, [shard])
-
-    def reopen(self, folder: Path) -> None:
-        """Makes a complete manifest one of the shards that are still there."""
-        _append(folder, self.shards)
-        self.write(folder)
+        with explained(JOURNAL), open(folder / JOURNAL, "ab", opener=no_follow) as file:
+            file.write(_bytes(shard))
+            file.flush()
+            os.fsync(file.fileno())
 
     def sums(self) -> dict[str, int]:
         """Sums over all shards."""
@@ -181,26 +205,17 @@ class Manifest:
         return {name: sum(getattr(shard, name) for shard in self.shards) for name in names}
 
     def difference(self, other: Manifest) -> str | None:
-        """The first thing in which another run differs from this one, as people name it. `None` if nothing does."""
+        """The first thing besides inputs in which another run differs, as people name it. `None` if nothing does."""
         if self.ggtok != other.ggtok:
             return f"it was begun by ggtok {self.ggtok}, and this is {other.ggtok}"
         for key, what in (("digest", "tokenizer"), ("chat_template_sha256", "chat template")):
             if getattr(self.tokenizer, key) != getattr(other.tokenizer, key):
                 return f"the {what} has changed since"
-        before, after = ({input.name: input for input in each.inputs} for each in (self, other))
-        for name, input in before.items():
-            if name not in after:
-                return f"the input {name} is missing now"
-            if input != after[name]:
-                return f"the input {name} has changed since"
-        for name in after:
-            if name not in before:
-                return f"the input {name} was not there then"
-        if list(before) != list(after):
-            return "the inputs are in another order now"
+        if str(self.part) != str(other.part):
+            return f"it is {self.part or 'all'} of the inputs, and this is {other.part or 'all'}"
         was, now = dict(_flat(plain(self.settings))), dict(_flat(plain(other.settings)))
         for place in now:
-            if (then := was.get(place)) != now[place]:
+            if place != ("skip_bad",) and (then := was.get(place)) != now[place]:
                 return f"the setting {place[-1]} has changed: it was {then!r}, and now it is {now[place]!r}"
         return None
 
@@ -219,34 +234,28 @@ def _flat(settings: dict[str, Any], *groups: str) -> Iterator[tuple[tuple[str, .
             yield (*groups, key), value
 
 
-def _bytes(value: Manifest | Shard, indent: int | None = None) -> bytes:
+def _bytes(value: Manifest | InputEntry | Shard, without: tuple[str, ...] = (), indent: int | None = None) -> bytes:
     """JSON, and a line end. Names may have bytes that are not UTF-8, which Python has as surrogates."""
-    return json.dumps(asdict(value), indent=indent, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+    data = {name: getattr(value, name) for name in value.__slots__ if name not in without}
+    return json.dumps(data, indent=indent, ensure_ascii=False, default=asdict).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def _append(folder: Path, shards: list[Shard]) -> None:
-    """Adds shards to the journal."""
-    with explained(JOURNAL), open(folder / JOURNAL, "ab", opener=no_follow) as file:
-        file.writelines(map(_bytes, shards))
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _journal(path: Path, manifest: Manifest, is_locked: bool) -> list[Shard]:
-    """The shards of a journal."""
+def _add_journal(path: Path, manifest: Manifest, is_locked: bool) -> None:
+    """Adds the shards of a journal to its manifest. Those of an earlier run are not in it any more."""
     if not path.is_file():
-        return []
+        return
     data = path.read_bytes()
     whole = data[: data.rfind(b"\n") + 1]
     if is_locked and len(whole) < len(data):
         with explained(JOURNAL), open(path, "r+b", opener=no_follow) as file:
             file.truncate(len(whole))
-    shards: dict[str, Shard] = {}
+    shards = {shard.name: shard for shard in manifest.shards}
     try:
         for number, line in enumerate(whole.splitlines(), 1):
             shard: Shard = typed(json.loads(line), Shard, f"line {number}")
             shard.check(f"line {number}", manifest)
-            shards[shard.name] = shard  # one is made again if its files are gone
+            if shard.run == manifest.run:
+                shards[shard.name] = shard  # one is made again if its files are gone
     except (ValueError, RecursionError) as error:
         raise CorpusError(f"the journal is damaged: {error}", source=str(path)) from error
-    return list(shards.values())
+    manifest.shards = list(shards.values())

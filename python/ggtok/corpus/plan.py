@@ -6,12 +6,13 @@ compressed files, standard input), which makes as many shards as it is long.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import zip_longest
 
 from .sources import KINDS, Input
-from .survey import Survey
+from .survey import PartStart, Survey
 
 PIECES = 64
 """How many pieces of a shard's size are shuffled separately: many places of the inputs meet in a shard."""
@@ -29,7 +30,7 @@ class Range:
     end: int | None
     """`None` is the end of the input."""
     first_row: int
-    """The number of the row at `start`, counted from 1."""
+    """The number of the row at `start`, counted from 1; 0 if the lines before it were not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +46,51 @@ class Task:
         return f"{self.name}-{number:05}" if self.is_stream else self.name
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which part of all inputs a corpus has."""
+
+    number: int
+    """From 1."""
+    of: int
+    inputs: int
+    """How many inputs there are in all parts."""
+    sha256: str
+    """A hash of their names."""
+
+    def __str__(self) -> str:
+        return f"part {self.number} of {self.of}"
+
+
 def cut_size(shard_size: int, seed: int | None) -> int:
     """The distance in bytes of the places where inputs are cut."""
     return shard_size if seed is None else max(shard_size // PIECES, LEAST_PIECE)
 
 
-def plan(inputs: list[Input], surveys: list[Survey | None], shard_size: int, seed: int | None) -> list[Task]:
+def is_in_part(part: Part | None, name: str, start: int = 0) -> bool:
+    """Whether what starts there in an input is in this part of all inputs.
+
+    It depends on the name and the place alone, so that more inputs change nothing for those that were there.
+    """
+    if part is None:
+        return True
+    hash = sha256(f"{name}\0{start}".encode()).digest()
+    return int.from_bytes(hash[:8], "big") % part.of == part.number - 1
+
+
+def is_whole(input: Input, shard_size: int) -> bool:
+    """Whether an input is not cut: it is short, or can only be read from its start."""
+    return input.size is None or input.size <= shard_size or input.compression is not None or input.format == "text"
+
+
+def plan(
+    inputs: list[Input],
+    surveys: list[Survey | None],
+    shard_size: int,
+    seed: int | None,
+    part: Part | None = None,
+    done: Collection[Task] = (),
+) -> list[Task]:
     """The tasks of a corpus.
 
     Args:
@@ -58,23 +98,28 @@ def plan(inputs: list[Input], surveys: list[Survey | None], shard_size: int, see
         surveys: What is known of each. `None` for standard input.
         shard_size: Bytes of input per shard. An input of less shares its shard with the next ones.
         seed: Shuffles the pieces of the inputs. `None` keeps their order.
+        part: Only what is in this part of all inputs.
+        done: Tasks of earlier runs. What they made is left out, and the names follow theirs.
     """
+    made = {(piece.input, piece.start) for task in done for piece in task.ranges}
     pieces: list[tuple[Range, int]] = []
     streams: list[Range] = []
     for number, (input, survey) in enumerate(zip(inputs, surveys, strict=True)):
-        if survey is None or (input.compression is not None and survey.size > shard_size and len(survey.cuts) == 1):
-            streams.append(Range(number, 0, None, 1))
-            continue
-        cuts = survey.cuts
+        cuts = survey.cuts if survey else (PartStart(0, 1),)
+        whole = is_whole(input, shard_size)
         for cut, after in zip_longest(cuts, cuts[1:]):
-            if KINDS[input.format].has_lines and (input.compression is None or len(cuts) == 1):
-                size = (survey.size if after is None else after.start) - cut.start
+            if (number, cut.start) in made or not is_in_part(part, input.name, 0 if whole else cut.start):
+                continue
+            piece = Range(number, cut.start, None if after is None else after.start, cut.row)
+            if survey is None or (input.compression is not None and survey.size > shard_size and len(cuts) == 1):
+                streams.append(piece)
+            elif KINDS[input.format].has_lines and (input.compression is None or len(cuts) == 1):
+                pieces.append((piece, (survey.size if after is None else after.start) - cut.start))
             else:  # a table is cut by row groups, not by bytes, and the size of an unpacked text is not known
-                size = cut_size(shard_size, seed) if len(cuts) > 1 else survey.size
-            pieces.append((Range(number, cut.start, None if after is None else after.start, cut.row), size))
+                pieces.append((piece, cut_size(shard_size, seed) if len(cuts) > 1 else survey.size))
     if seed is not None:
-        order = sorted(range(len(pieces)), key=lambda piece: sha256(b"%d %d" % (seed, piece)).digest())
-        pieces = [pieces[piece] for piece in order]
+        order = sorted(range(len(pieces)), key=lambda place: sha256(b"%d %d" % (seed, place)).digest())
+        pieces = [pieces[place] for place in order]
     groups: list[list[Range]] = []
     room = 0
     for piece, size in pieces:
@@ -86,5 +131,6 @@ def plan(inputs: list[Input], surveys: list[Survey | None], shard_size: int, see
     tasks = [(tuple(group), False) for group in groups] + [((stream,), True) for stream in streams]
     if seed is None:
         tasks.sort(key=lambda task: task[0][0].input)  # streams keep their place among the other inputs
-    width = max(5, len(str(len(tasks))))  # so that names sort as numbers do
-    return [Task(f"{number:0{width}}", ranges, is_stream) for number, (ranges, is_stream) in enumerate(tasks)]
+    first = max((int(task.name) for task in done), default=-1) + 1
+    width = max(5, len(str(first + len(tasks))))  # so that names sort as numbers do
+    return [Task(f"{number:0{width}}", ranges, is_stream) for number, (ranges, is_stream) in enumerate(tasks, first)]

@@ -10,12 +10,13 @@ The main thread alone counts, writes the journal and takes signals: workers send
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from stat import S_ISREG
@@ -24,17 +25,24 @@ from typing import Any, TypeVar
 
 from .._ggtok import __version__
 from ..errors import CorpusError
-from ..tokenizer.files import lock, no_follow, remove_parts
+from ..tokenizer.files import lock, no_follow, remove_parts, replacing
 from ..tokenizer.keys import CHAT_TEMPLATE
+from ..tokenizer.seam import metadata_of
 from .child import Child
-from .manifest import JOURNAL, LOCK, MANIFEST, VERSION, InputEntry, Manifest, Shard, TokenizerEntry
-from .plan import Task, cut_size, plan
-from .shard import Job, make_shards, stamp
-from .sources import Input
-from .survey import Survey, fingerprint
+from .continuing import Call, Options, carry_over, ended, remove_unlisted, task_of
+from .manifest import JOURNAL, LOCK, MANIFEST, VERSION, VOCABULARY, InputEntry, Manifest, Shard, TokenizerEntry
+from .plan import Task, cut_size, is_in_part, is_whole, plan
+from .shard import REJECTED, Job, make_shards
+from .sources import Input, path_from
+from .survey import Survey, surveyed
+from .writing import writer_of
+from .writing.shard_files import explained
 
 POLL = 0.1
 """Seconds after which signals are looked at, even if no worker says anything."""
+
+BATCH = 64
+"""Files that are surveyed as one piece of work."""
 
 MOST_THREADS = 16
 """Threads of one process. The GIL is held for about 1.5 of the 40 ms that a block takes: 25 threads would fill it."""
@@ -46,8 +54,8 @@ Result = TypeVar("Result")
 class State:
     """How far a run is: what `progress` is called with."""
 
-    phase: str = "hashing"
-    """"hashing" while the inputs are read for the first time, then "encoding"."""
+    phase: str = "surveying"
+    """"surveying" while the inputs are looked at, and those that may have changed compared, then "encoding"."""
     total_bytes: int | None = None
     """Bytes of the input files; `None` if standard input is read."""
     bytes: int = 0
@@ -57,6 +65,8 @@ class State:
     tokens: int = 0
     shards: int = 0
     """Finished shards, those of earlier runs included."""
+    finished: list[dict[str, Any]] = field(default_factory=list)
+    """The shards that were finished since the last call: the name, documents, tokens and bad rows of each."""
 
 
 Progress = Callable[[State], None]
@@ -67,67 +77,100 @@ class _Stopped(BaseException):
     """Ends the work of a thread after another one failed, or after Ctrl-C."""
 
 
-def run(job: Job, threads: int, progress: Progress) -> Manifest:
+def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifest:
     """Builds what is missing of a corpus.
 
-    Raises `CorpusError` if the folder holds something else, or a corpus of other inputs, settings or another tokenizer;
-    or as `make_shards`.
+    Raises `CorpusError` if the folder holds something else, or a corpus that this one does not continue; if there are
+    more bad rows than allowed, or no others; or as `make_shards`.
     """
     folder, state = job.folder, State()
+    call = partial(_on_threads, threads=threads, state=state, progress=progress, note=lambda _: None)
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         remove_parts(str(folder))
         before = Manifest.read(folder, is_locked=True)
         if before is None and (other := sorted(set(os.listdir(folder)) - {LOCK})):
             raise CorpusError(f"it holds {other[0]}, but no {MANIFEST}: choose an empty folder", source=str(folder))
-        job = replace(job, stamps=[stamp(input) for input in job.inputs])
-        surveys = _survey(job, threads, state, progress)
+        if before is not None and before.shards and options.keeps_shard_size and not options.rebuild:
+            job = replace(job, settings=replace(job.settings, shard_size=before.settings.shard_size))
+        size, part = job.settings.shard_size, job.part
+        mine = [each for each in job.inputs if not is_whole(each, size) or is_in_part(part, each.name)]
+        job = replace(job, inputs=mine)
+        surveys = _survey(job, state, call)
+        job = replace(job, stamps=[None if each is None else (each.size, each.time) for each in surveys])
         manifest = _begun(job, surveys)
-        if before is None:
+
+        if before is not None:
+            carry_over(before, manifest, job, options, call)
+            remove_unlisted(folder, replace(before, shards=manifest.shards))
+        state.phase, state.bytes = "encoding", 0
+        inputs = [replace(each, name=entry.name) for each, entry in zip(job.inputs, manifest.inputs, strict=True)]
+        job = replace(job, inputs=inputs, done={shard.name: shard for shard in manifest.shards}, run=manifest.run)
+        done = {shard.task: task_of(shard) for shard in manifest.shards if shard.run < manifest.run}
+        tasks = plan(inputs, surveys, size, job.settings.shuffle, part, done.values())
+        all_done = ended(manifest.shards)
+        missing = [task for task in (*done.values(), *tasks) if task.name not in all_done]
+        manifest.complete = before is not None and before.complete and not missing
+        if before is None or replace(manifest, totals=before.totals) != before:
+            _keep_vocabulary(job)
             manifest.write(folder)
-        elif (difference := before.difference(manifest)) is not None:
-            advice = "choose another folder, or delete this one"
-            raise CorpusError(f"it holds another corpus: {difference}; {advice}", source=str(folder))
-        else:
-            manifest.shards = _present(folder, before.shards)
-            if before.complete:
-                if len(manifest.shards) == len(before.shards):
-                    (folder / JOURNAL).unlink(missing_ok=True)  # the run was killed just before
-                    return before
-                manifest.reopen(folder)
-        job = replace(job, done={shard.name: shard for shard in manifest.shards})
-        tasks = plan(job.inputs, surveys, job.settings.shard_size, job.settings.shuffle)
-        _make(job, tasks, threads, manifest, state, progress)
-        manifest.complete = True
-        manifest.shards.sort(key=lambda shard: shard.name)
-        manifest.write(folder)
+        _make(job, missing, threads, manifest, state, progress)
+        _check_bad(manifest, options.max_bad)
+        if not manifest.complete or (folder / JOURNAL).exists():  # else the last run was killed just before
+            manifest.complete = True
+            manifest.shards.sort(key=lambda shard: (int(shard.task), shard.number))
+            manifest.write(folder)
     return manifest
 
 
-def _survey(job: Job, threads: int, state: State, progress: Progress) -> list[Survey | None]:
-    """Reads every input once: its hash, and where it can be cut. `None` for standard input."""
-    size = cut_size(job.settings.shard_size, job.settings.shuffle)
+def _survey(job: Job, state: State, call: Call) -> list[Survey | None]:
+    """Looks at every input. `None` for standard input."""
+    settings = job.settings
+    size = cut_size(settings.shard_size, settings.shuffle)
+    counts = settings.skip_bad or settings.reading.is_chat or writer_of(settings.writing.format).has_index
     files = [input for input in job.inputs if input.path is not None]
-    state.total_bytes = sum(input.size or 0 for input in files)
+    state.total_bytes = None if len(files) < len(job.inputs) else sum(input.size or 0 for input in files)
 
-    def look(input: Input, send: Callable[[object], None]) -> Survey:
-        return fingerprint(input, size, lambda read: send((read, 0, 0)), unpacks=job.settings.shuffle is not None)
+    unpacks = settings.shuffle is not None
 
-    found = iter(_on_threads(look, files, threads, state, progress, lambda _: None))
-    surveys = [None if input.path is None else next(found) for input in job.inputs]
-    state.phase, state.bytes = "encoding", 0
-    if None in surveys:
-        state.total_bytes = None
-    return surveys
+    def look(batch: list[Input], send: Callable[[object], None]) -> list[Survey]:
+        def advance(num_bytes: int) -> None:
+            send((num_bytes, 0, 0))
+
+        return [surveyed(each, size, counts, settings.skip_bad, advance, unpacks) for each in batch]
+
+    batches = [files[start : start + BATCH] for start in range(0, len(files), BATCH)]
+    found = chain.from_iterable(call(look, batches))
+    return [None if input.path is None else next(found) for input in job.inputs]
 
 
-def _make(job: Job, tasks: list[Task], threads: int, manifest: Manifest, state: State, progress: Progress) -> None:
+def _keep_vocabulary(job: Job) -> None:
+    """Writes the vocabulary into the folder."""
+    from ..lab.convert.edits import Edits, entries
+    from ..lab.convert.gguf import gguf_bytes
+
+    with explained(VOCABULARY), replacing(str(job.folder / VOCABULARY)) as file:
+        file.write(gguf_bytes(entries(metadata_of(job.tokenizer), Edits())))
+
+
+def _check_bad(manifest: Manifest, max_bad: float | None) -> None:
+    """Raises `CorpusError` if there are only bad rows, or more than allowed; a `float` is a share."""
+    sums = manifest.sums()
+    bad, rows = sums["rejected"], sums["rejected"] + sums["documents"] + sums["dropped"]
+    if bad == rows > 0:
+        raise CorpusError(f"all {bad:,} rows are bad: {REJECTED} files say why")
+    is_share = isinstance(max_bad, float)
+    if max_bad is not None and bad > (max_bad * rows if is_share else max_bad):
+        most = f"{max_bad * 100:g} %" if is_share else f"{max_bad:,}"
+        raise CorpusError(f"{bad:,} of {rows:,} rows are bad, more than {most}; all shards are kept for another bound")
+
+
+def _make(job: Job, missing: list[Task], threads: int, manifest: Manifest, state: State, progress: Progress) -> None:
     """Makes the missing shards, and notes each in the journal."""
-    ended = _ended(manifest.shards)
-    missing = [task for task in tasks if task.name not in ended]
+    all_done = ended(manifest.shards)
     state.shards = len(manifest.shards)
     # A stream that has not ended is read from its start again.
-    state.bytes = sum(shard.input_bytes for shard in manifest.shards if shard.task in ended)
+    state.bytes = sum(shard.input_bytes for shard in manifest.shards if shard.task in all_done)
     workers = max(min(threads, len(missing)), 1)
     job = replace(job, threads=threads // workers)
     in_processes = workers > (1 if job.settings.reading.is_chat else MOST_THREADS)
@@ -151,6 +194,7 @@ def _make(job: Job, tasks: list[Task], threads: int, manifest: Manifest, state: 
         def note(shard: Shard) -> None:
             manifest.add(job.folder, shard)
             state.shards += 1
+            state.finished.append({name: getattr(shard, name) for name in ("name", "documents", "tokens", "rejected")})
 
         _on_threads(make, missing, workers, state, progress, note)
 
@@ -197,18 +241,22 @@ def _on_threads(
             state.tokens += tokens
         return True
 
+    def report() -> None:
+        progress(state)
+        state.finished.clear()
+
     with ThreadPoolExecutor(max(min(threads, len(items)), 1)) as pool:
         futures = [pool.submit(call, item) for item in items]
         try:
             while not all(future.done() for future in futures):
                 receive(POLL)
-                progress(state)
+                report()
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
             while receive(0):
                 pass
-    progress(state)
+    report()
     errors = (future.exception() for future in futures if not future.cancelled())
     failure = next((error for error in errors if error is not None and not isinstance(error, _Stopped)), None)
     try:
@@ -242,27 +290,15 @@ def _begun(job: Job, surveys: list[Survey | None]) -> Manifest:
     )
     inputs = [
         InputEntry(
-            input.name, input.format, input.compression, *((survey.size, survey.sha256) if survey else (None, None))
+            input.name,
+            path_from(job.folder, input),
+            input.format,
+            input.compression,
+            *((survey.size, survey.time, survey.sample) if survey else (None, None, None)),
         )
         for input, survey in zip(job.inputs, surveys, strict=True)
     ]
-    return Manifest(VERSION, __version__, tokenizer, settings, inputs)
-
-
-def _present(folder: Path, shards: list[Shard]) -> list[Shard]:
-    """The shards whose files exist in their full size; the others are made again."""
-
-    def is_there(name: str, size: int) -> bool:
-        path = folder / name
-        return path.is_file() and path.stat().st_size == size
-
-    return [shard for shard in shards if all(is_there(file.name, file.size) for file in shard.files)]
-
-
-def _ended(shards: list[Shard]) -> set[str]:
-    """The names of the tasks whose shards are all there: as many as the number of the last one says."""
-    count = Counter(shard.task for shard in shards)
-    return {last.task for last in shards if last.is_last and count[last.task] == last.number + 1}
+    return Manifest(VERSION, __version__, tokenizer, settings, inputs, job.part)
 
 
 @contextmanager

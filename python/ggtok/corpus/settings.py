@@ -170,3 +170,8 @@ class Settings:
     """The seed, an int of any size; `None` keeps the order."""
     skip_bad: bool = False
     """Whether bad rows go to a separate file. Otherwise the first one ends the run."""
+
+    @property
+    def spans_inputs(self) -> bool:
+        """Whether the place of a document depends on all inputs, so that none can be added or changed later."""
+        return self.shuffle is not None

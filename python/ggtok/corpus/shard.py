@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..errors import CorpusError
 from ..tokenizer.base import BaseTokenizer
-from .blocks import IDS, MASK, ROW, SOURCE, BadRow, Block, num_tokens, text_sizes
+from .blocks import IDS, INPUT, MASK, ROW, SOURCE, BadRow, Block, num_tokens, text_sizes
 from .chats import add_found
 from .documents import Documents, Watch
 from .manifest import Shard
 from .packages import np, pa
 from .packing import Packer
-from .plan import Task
+from .plan import Part, Task
 from .settings import Settings
 from .shuffling import Shuffler
 from .sources import Input
@@ -26,22 +25,6 @@ from .writing.shard_files import ShardFiles
 
 REJECTED = ".rejected.jsonl"
 """The ending of the file with the rows of a shard that are not documents."""
-
-Stamp = tuple[int, int]
-
-
-def stamp(input: Input) -> Stamp | None:
-    """The size of a file and the time of its last change; nothing of standard input.
-
-    Raises `CorpusError` if the file does not exist.
-    """
-    if input.path is None:
-        return None
-    try:
-        status = os.stat(input.path)
-    except OSError as error:
-        raise CorpusError(f"it cannot be read: {error.strerror}", source=input.name) from error
-    return status.st_size, status.st_mtime_ns
 
 
 @dataclass(frozen=True)
@@ -56,13 +39,17 @@ class Job:
     """Threads that encode, per task."""
     done: dict[str, Shard] = field(default_factory=dict)
     """The shards of earlier runs by their names."""
-    stamps: list[Stamp | None] = field(default_factory=list)
-    """What each input was before it was hashed."""
+    stamps: Sequence[tuple[int, int] | None] = ()
+    """The size of each input and the time of its last change, before it was read."""
+    run: int = 0
+    """The number of this run."""
+    part: Part | None = None
+    """Which part of all inputs this is."""
 
     def check_unchanged(self, task: Task) -> None:
-        """Raises `CorpusError` if an input has changed since it was hashed."""
+        """Raises `CorpusError` if an input has changed since it was surveyed."""
         for number in dict.fromkeys(piece.input for piece in task.ranges):
-            if stamp(self.inputs[number]) != self.stamps[number]:
+            if (before := self.stamps[number]) is not None and self.inputs[number].status() != before:
                 raise CorpusError("it has changed during the run", source=self.inputs[number].name)
 
 
@@ -80,7 +67,7 @@ def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
         if (done := job.done.get(name)) is not None:
             documents.skip(done)
             continue
-        shard = Shard(name, list(task.ranges))
+        shard = Shard(name, job.run, list(task.ranges))
         with ShardFiles(job.folder, name) as files:
             _write(job, documents.of_shard(shard), shard, files, watch)
             job.check_unchanged(task)
@@ -88,12 +75,12 @@ def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
         yield shard
 
 
-def _write(job: Job, blocks: Iterator[tuple[int, Block]], shard: Shard, files: ShardFiles, watch: Watch) -> None:
+def _write(job: Job, blocks: Iterator[Block], shard: Shard, files: ShardFiles, watch: Watch) -> None:
     """Writes the documents of a shard in their final order, and adds up their figures."""
     settings, rejected = job.settings, None
     writer = writer_of(settings.writing.format)(files, settings.writing)
     stages = Stages(settings, shard.name, writer.write)
-    for number, block in blocks:
+    for block in blocks:
         encoded = encode_block(block, job.tokenizer, settings.encoding, job.threads)
         for bad in encoded.bad:
             if not settings.skip_bad:
@@ -101,8 +88,9 @@ def _write(job: Job, blocks: Iterator[tuple[int, Block]], shard: Shard, files: S
             rejected = rejected or files.open(REJECTED)
             rejected.write(_line(bad))
             shard.rejected += 1
-        stages.push(selected(encoded.table, settings, block.source))
-        sums = _count(shard, number, encoded, settings.reading.field)
+        if encoded.table.num_rows or not encoded.bad:
+            stages.push(selected(encoded.table, settings, job.inputs))
+        sums = _count(shard, encoded, settings.reading.field)
         shard.input_bytes += block.num_bytes
         watch(block.num_bytes, *sums)
     shard.packing = stages.finish()
@@ -137,20 +125,23 @@ class Stages:
         return asdict(self._packer.report)
 
 
-def selected(table: pa.Table, settings: Settings, source: str) -> pa.Table:
+def selected(table: pa.Table, settings: Settings, inputs: list[Input]) -> pa.Table:
     """The columns that a writer needs. Texts are left behind unless they are carried over."""
     writing = settings.writing
     wanted = {IDS, MASK, *writing.columns, writing.id_column}
     if writer_of(writing.format).has_index:
-        table = table.append_column(SOURCE, pa.repeat(pa.scalar(source), table.num_rows))
+        numbers = table.column(INPUT).combine_chunks().dictionary_encode()
+        names = pa.array([inputs[number].name for number in numbers.dictionary.to_pylist()], pa.string())
+        table = table.append_column(SOURCE, names.take(numbers.indices))
         wanted |= {ROW, SOURCE}
     return table.select([name for name in table.column_names if name in wanted])
 
 
-def _count(shard: Shard, number: int, encoded: Encoded, field: str) -> tuple[int, int]:
+def _count(shard: Shard, encoded: Encoded, field: str) -> tuple[int, int]:
     """Adds documents to the sums of their shard. Returns how many there are, and how many tokens."""
     lengths = num_tokens(encoded.table.column(IDS))
-    sums = [len(lengths), int(lengths.sum()), int(text_sizes(encoded.table.column(field)).sum())]
+    sizes = text_sizes(encoded.table.column(field))
+    sums = [len(lengths), int(lengths.sum()), int(sizes.sum())]
     shard.documents += sums[0]
     shard.tokens += sums[1]
     shard.text_bytes += sums[2]
@@ -162,8 +153,11 @@ def _count(shard: Shard, number: int, encoded: Encoded, field: str) -> tuple[int
     for bits, documents in enumerate(np.bincount(np.frexp(lengths)[1]).tolist()):
         if documents:
             shard.lengths[bits] = shard.lengths.get(bits, 0) + documents
-    documents, tokens, size = shard.sources.get(number, (0, 0, 0))
-    shard.sources[number] = (documents + sums[0], tokens + sums[1], size + sums[2])
+    numbers, places = np.unique(encoded.table.column(INPUT).to_numpy(), return_inverse=True)
+    of_inputs = (np.bincount(places, weights, len(numbers)) for weights in (None, lengths, sizes))
+    for number, *more in zip(numbers.tolist(), *(each.astype(int).tolist() for each in of_inputs), strict=True):
+        documents, tokens, size = shard.sources.get(number, (0, 0, 0))
+        shard.sources[number] = (documents + more[0], tokens + more[1], size + more[2])
     return sums[0], sums[1]
 
 

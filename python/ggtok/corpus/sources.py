@@ -12,10 +12,12 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import CorpusError
 from .names import nearest
+from .packages import pa
+from .remote import explained, is_url, listed, located
 from .settings import InputFormat
 
 STANDARD_INPUT = "-"
@@ -74,6 +76,28 @@ class Input:
     size: int | None
     """Bytes; `None` for standard input."""
 
+    def open(self) -> Any:
+        """The file, to be read from any place. Raises `OSError` if it cannot be opened."""
+        if self.path is None or not is_url(self.path):
+            return pa.OSFile(self.path)
+        files, path = located(self.path)
+        return pa.PythonFile(files.open(path, "rb"), "r")
+
+    def status(self) -> tuple[int, int]:
+        """Its size and the time of its last change, in nanoseconds; of an input on a store the size alone, and 0.
+
+        Raises `CorpusError` if it does not exist.
+        """
+        try:
+            if self.path is not None and is_url(self.path):
+                files, path = located(self.path)
+                with explained(self.name):
+                    return files.info(path)["size"] or 0, 0
+            status = os.stat(self.path or "")
+        except OSError as error:
+            raise CorpusError(f"it cannot be read: {error.strerror}", source=self.name) from error
+        return status.st_size, status.st_mtime_ns
+
 
 def inputs(
     sources: Iterable[str | os.PathLike[str]], *, format: InputFormat | None = None, without: Path | None = None
@@ -92,12 +116,11 @@ def inputs(
     """
     output = None if without is None else os.path.realpath(without)
     found: list[Input] = []
-    seen: dict[tuple[int, int], str] = {}
+    seen: dict[tuple[int | str, int], str] = {}
     for source in sources:
         for each in _of_source(os.fspath(source), format, output):
-            if each.path is None:
-                key = (-1, -1)
-            else:
+            key: tuple[int | str, int] = (each.path or "", -1)
+            if each.path is not None and not is_url(each.path):
                 status = os.stat(each.path)
                 key = (status.st_dev, status.st_ino)
             if key in seen:
@@ -120,6 +143,9 @@ def _of_source(source: str, format: InputFormat | None, output: str | None) -> I
         if KINDS[format].is_table:
             raise CorpusError(f"{format} cannot be read from standard input: name the file")
         yield Input(STANDARD_INPUT, None, format, None, None)
+    elif is_url(source):
+        wanted = (each for each in listed(source).items() if each[0] == source or _is_of(each[0], format))
+        yield from (_known(url, url, size, format) for url, size in wanted)
     elif os.path.isdir(source):
         yield from _of_folder(source, format, output)
     elif os.path.lexists(source) or not glob.has_magic(source):
@@ -197,7 +223,11 @@ def _of_file(path: str, format: InputFormat | None) -> Input:
         raise CorpusError('this is not a file but a device or pipe: redirect it and name "-"', source=name)
     if not os.access(path, os.R_OK):
         raise CorpusError("permission to read this file is denied", source=name)
+    return _known(name, path, status.st_size, format)
 
+
+def _known(name: str, path: str, size: int, format: InputFormat | None) -> Input:
+    """An input of a format that is given, or that its name tells."""
     ending, compression = endings(path)
     if ending in ARCHIVES:
         raise CorpusError(f"{ending} files cannot be read: unpack it first", source=name)
@@ -208,7 +238,7 @@ def _of_file(path: str, format: InputFormat | None) -> Input:
         raise CorpusError(f"{of}: choose input_format {', '.join(others)} or {last}", source=name)
     if compression and KINDS[chosen].is_table:
         raise CorpusError(f"a {chosen} file cannot be read inside {compression}: unpack it first", source=name)
-    return Input(name, path, chosen, compression, status.st_size)
+    return Input(name, path, chosen, compression, size)
 
 
 def endings(path: str) -> tuple[str, str | None]:
@@ -242,3 +272,18 @@ def _name(path: str) -> str:
     except UnicodeEncodeError:
         raise CorpusError(f"the name of {path!r} is not UTF-8: give the file another one") from None
     return path.replace(os.sep, "/")
+
+
+def path_from(folder: Path, input: Input) -> str:
+    """Where an input is, as seen from a folder. What is on another drive has its full path."""
+    if input.path is None or is_url(input.path):
+        return input.path or STANDARD_INPUT
+    try:
+        return _name(os.path.relpath(input.path, folder))
+    except ValueError:
+        return _name(os.path.abspath(input.path))
+
+
+def path_at(folder: Path, path: str) -> str:
+    """The path or URL of an input that is there, as seen from a folder."""
+    return path if is_url(path) else str(folder / path)

@@ -1,7 +1,8 @@
-"""One pass over a file before it is read: its size, its hash, and where it can be cut into parts of about equal work.
+"""What is known of a file before it is read: its size, its time, a sample of it, and where it can be cut.
 
-Lines are cut after the first line end at or after each multiple of the wanted size. Parquet files are cut between row
-groups and Arrow files between record batches. What is compressed as a whole cannot be cut, unless it is unpacked.
+The parts are of about equal work. Lines are cut after the first line end at or after each multiple of the wanted size.
+Parquet files are cut between row groups and Arrow files between record batches. What is compressed as a whole cannot
+be cut, unless it is unpacked. Little of a file is read for that, unless its lines are to be counted.
 """
 
 from __future__ import annotations
@@ -9,15 +10,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import starmap
+from itertools import pairwise, starmap
 from typing import Any, NamedTuple
 
 from ..errors import CorpusError
 from .reading.streams import unpacked
+from .remote import is_url
 from .sources import KINDS, Input
 
 CHUNK = 1 << 22
 """Bytes that are read at once."""
+
+SAMPLE = 1 << 16
+"""Bytes of a file's start, middle and end that are hashed each: all of a short one."""
 
 
 class PartStart(NamedTuple):
@@ -26,7 +31,7 @@ class PartStart(NamedTuple):
     start: int
     """A byte of lines and Arrow streams, a row group of Parquet, a record batch of Arrow files."""
     row: int
-    """The number of its first row, counted from 1."""
+    """The number of its first row, counted from 1; 0 if the lines before it were not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,78 +40,92 @@ class Survey:
 
     size: int
     """Bytes."""
-    sha256: str
+    time: int
+    """When it was last changed, in nanoseconds."""
+    sample: str
+    """SHA-256 of some of its bytes."""
     cuts: tuple[PartStart, ...]
     """The first part starts with the input."""
 
 
-def fingerprint(
-    source: Input, cut: int, progress: Callable[[int], Any] = lambda _: None, unpacks: bool = False
+def surveyed(
+    source: Input,
+    cut: int,
+    counts_lines: bool = False,
+    skip_bad: bool = False,
+    progress: Callable[[int], object] = lambda num_bytes: None,
+    unpacks: bool = False,
 ) -> Survey:
-    """Surveys a file, which is read once from front to back.
+    """Surveys a file.
 
     Args:
         source: The input, a file.
         cut: Bytes that a part aims at: of the file, but of uncompressed data in Parquet.
-        progress: Called with the number of bytes since the last call. What it raises stops the survey.
+        counts_lines: Whether to count the lines of a file that is cut, which is read as a whole for that.
+        skip_bad: Whether a damaged file is one part, and not an error.
+        progress: Called with the number of bytes that were counted since the last call. What it raises stops the
+            survey.
         unpacks: Whether compressed lines are unpacked and cut too, into parts of `cut` bytes of text.
 
     Raises:
         CorpusError: The file cannot be read or is damaged, or it is standard input, which can be read only once.
     """
     if source.path is None:
-        raise CorpusError("standard input can be read only once, so it has no hash", source=source.name)
-    has_lines = KINDS[source.format].has_lines and source.compression is None
-    digest, lines = hashlib.sha256(), _Lines(cut)
-    size = 0
+        raise CorpusError("standard input can be read only once", source=source.name)
+    size, time = source.status()
+    digest, parts = hashlib.sha256(), [(0, 1)]
     try:
-        with open(source.path, "rb", buffering=0) as file:
-            while chunk := file.read(CHUNK):
-                digest.update(chunk)
-                if has_lines:
-                    lines.add(chunk)
-                size += len(chunk)
-                progress(len(chunk))
+        with source.open() as file:
+            for start in sorted({0, max((size - SAMPLE) // 2, 0), max(size - SAMPLE, 0)}):
+                file.seek(start)
+                digest.update(file.read(SAMPLE))
+            if KINDS[source.format].has_lines and source.compression is None:
+                parts = _line_starts(file, cut, size)
+                if counts_lines and len(parts) > 1:
+                    parts = _counted(file, [start for start, _ in parts], progress)
+            elif unpacks and KINDS[source.format].has_lines and size > cut // 4 and not is_url(source.path):
+                text = replace(source, path=str(unpacked(source, progress)), compression=None)
+                parts = [*surveyed(text, cut, True, progress=progress).cuts]  # else it is hardly longer than a part
+        if KINDS[source.format].is_table:
+            from .reading import module_of
+
+            parts = module_of(source).parts(source, cut)
     except OSError as error:
-        raise CorpusError(f"it cannot be read: {error.strerror}", source=source.name) from error
-    if has_lines:
-        parts = lines.finish()
-    elif unpacks and KINDS[source.format].has_lines and size > cut // 4:  # else it is hardly longer than a part
-        text = replace(source, path=str(unpacked(source, progress)), compression=None)
-        return Survey(size, digest.hexdigest(), fingerprint(text, cut).cuts)
-    elif KINDS[source.format].is_table:
-        from .reading import module_of
-
-        parts = module_of(source).parts(source, cut)
-    else:
-        parts = [(0, 1)]
-    return Survey(size, digest.hexdigest(), tuple(starmap(PartStart, parts)))
+        raise CorpusError(f"it cannot be read: {error.strerror or error}", source=source.name) from error
+    except CorpusError:
+        if not skip_bad:
+            raise
+    return Survey(size, time, digest.hexdigest(), tuple(starmap(PartStart, parts)))
 
 
-class _Lines:
-    """Counts lines and finds the cuts between them."""
+def _line_starts(file: Any, cut: int, size: int) -> list[tuple[int, int]]:
+    """Where parts of lines start, without the numbers of their rows. None starts at the end."""
+    parts, position = [(0, 1)], cut
+    while position < size:
+        file.seek(position)
+        while (chunk := file.read(SAMPLE)) and (end := chunk.find(b"\n")) < 0:
+            position += len(chunk)
+        if not chunk or (position := position + end + 1) >= size:
+            break
+        parts.append((position, 0))
+        position = -(-position // cut) * cut
+    return parts
 
-    def __init__(self, cut: int) -> None:
-        self.cut, self.next = cut, cut
-        self.cuts = [(0, 1)]
-        self.size, self.num_ends = 0, 0
 
-    def add(self, chunk: bytes) -> None:
-        """Counts the next bytes."""
-        at = 0
-        while self.size + len(chunk) > self.next:
-            end = chunk.find(b"\n", max(at, self.next - self.size))
-            if end < 0:
-                break
-            self.num_ends += chunk.count(b"\n", at, end + 1)
-            at = end + 1
-            self.cuts.append((self.size + at, self.num_ends + 1))
-            self.next = -(-(self.size + at) // self.cut) * self.cut
-        self.num_ends += chunk.count(b"\n", at)
-        self.size += len(chunk)
+def _counted(file: Any, starts: list[int], progress: Callable[[int], object]) -> list[tuple[int, int]]:
+    """Where parts of lines start, with the numbers of their rows. Reads the file up to the last of them."""
+    parts, row = [(0, 1)], 1
+    file.seek(0)
+    for start, end in pairwise(starts):
+        while start < end and (chunk := file.read(min(CHUNK, end - start))):
+            row += chunk.count(b"\n")
+            start += len(chunk)
+            progress(len(chunk))
+        parts.append((end, row))
+    return parts
 
-    def finish(self) -> list[tuple[int, int]]:
-        """The cuts, none of them at the end."""
-        if len(self.cuts) > 1 and self.cuts[-1][0] == self.size:
-            self.cuts.pop()
-        return self.cuts
+
+def num_lines(source: Input, end: int) -> int:
+    """The number of line ends before a place in a file."""
+    with source.open() as file:
+        return _counted(file, [0, end], lambda num_bytes: None)[-1][1] - 1

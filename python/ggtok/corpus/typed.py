@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import is_dataclass
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+_hints = cache(get_type_hints)
 
 
 def typed(value: Any, kind: Any, place: str) -> Any:
@@ -18,7 +21,7 @@ def typed(value: Any, kind: Any, place: str) -> Any:
     if type(value) is kind and not (kind is int and not 0 <= value < 1 << 63):
         return value
     if isinstance(value, dict) and isinstance(kind, type) and is_dataclass(kind):
-        hints = get_type_hints(kind)
+        hints = _hints(kind)
         if unknown := value.keys() - hints:
             raise ValueError(f"{place} has an unknown key {min(unknown)!r}")
         found = {name: typed(each, hints[name], f"{place}.{name}") for name, each in value.items()}

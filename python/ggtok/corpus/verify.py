@@ -14,7 +14,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise, zip_longest
 from pathlib import Path
 
@@ -23,14 +23,14 @@ from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.numbers import at_least, num_threads
 from .blocks import BOUNDARIES, IDS, MASK
 from .build import TokenizerOrPath, opened
+from .continuing import task_of
 from .documents import Documents
 from .info import manifest_of
-from .manifest import MANIFEST, Manifest, Shard
+from .manifest import MANIFEST, VOCABULARY, Manifest, Shard
 from .packages import check_packages, np, npt, pa
-from .plan import Task
 from .settings import Settings
 from .shard import Stages, selected
-from .sources import Input
+from .sources import Input, path_at
 from .table import encode_block
 from .writing import writer_of
 
@@ -70,7 +70,7 @@ Progress = Callable[[int, int], None]
 def verify(
     folder: str | os.PathLike[str],
     *,
-    tokenizer: TokenizerOrPath,
+    tokenizer: TokenizerOrPath | None = None,
     sample: int | None = SAMPLE,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -79,14 +79,14 @@ def verify(
 
     Args:
         folder: The folder that `build` wrote.
-        tokenizer: As in `build`.
+        tokenizer: As in `build`. Default: the vocabulary that is kept in the folder.
         sample: How many documents of each shard are read and encoded again, from its start. `None`: all of them.
         threads: Files that are hashed at once. Default: the number of cores that this process may use.
         progress: Called with the bytes that are done, and with all that there are.
 
     Returns:
         What is wrong, and what was compared. Inputs that are gone or that came from standard input are not compared,
-        and a note says so.
+        and a note says so. It is wrong if that leaves nothing to compare.
 
     Raises:
         CorpusError: The folder holds no corpus.
@@ -101,9 +101,12 @@ def verify(
     Verification(problems=[], notes=[], files=2, documents=2, decoded=2, changed=None)
     """
     check_packages()
-    path, model = Path(folder), opened(tokenizer)
+    path = Path(folder)
     limit = None if sample is None else at_least(0, sample, "sample")
     manifest = manifest_of(path)
+    if tokenizer is None and not (path / VOCABULARY).is_file():
+        raise CorpusError(f"it has no {VOCABULARY}: give the tokenizer", source=str(folder))
+    model = opened(path / VOCABULARY if tokenizer is None else tokenizer)
     found = Verification()
     if not manifest.complete:
         found.problems.append("it is not complete: the command that began it continues")
@@ -112,6 +115,8 @@ def verify(
         found.problems.append(f"it was made with another tokenizer: its digest is {was}, and this one's is {now}")
     elif limit != 0:
         _check_documents(path, manifest, model, limit, found)
+        if not found.problems and not found.documents and manifest.sums()["documents"]:
+            found.problems.append("no document could be compared, because no input can be read")
     return found
 
 
@@ -149,7 +154,10 @@ def _check_documents(
 ) -> None:
     """Encodes documents again, shard by shard."""
     settings = manifest.settings
-    inputs = [Input(each.name, each.name, each.format, each.compression, each.size) for each in manifest.inputs]
+    inputs = [
+        Input(each.name, path_at(folder, each.path), each.format, each.compression, each.size)
+        for each in manifest.inputs
+    ]
     gone = {number: reason for number, input in enumerate(inputs) if (reason := _gone(input)) is not None}
     if settings.reading.is_chat:
         own = "the corpus's own template" if settings.encoding.template_text is not None else "the tokenizer's template"
@@ -164,31 +172,33 @@ def _check_documents(
     for shard in manifest.shards:
         if any(piece.input in gone for piece in shard.ranges):
             continue
-        task = Task(shard.task, tuple(shard.ranges), "-" in shard.name)
+        task = task_of(shard)
         try:
             if task.name not in streams:
                 streams = {task.name: Documents(inputs, task, settings, lambda *_: None)}
-            _compare(folder, streams[task.name], shard, settings, tokenizer, limit, found)
+            _compare(folder, inputs, streams[task.name], shard, settings, tokenizer, limit, found)
         except CorpusError as error:
             found.problems.append(f"shard {shard.name}: {error}")
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             found.problems.append(f"shard {shard.name}: the settings in {MANIFEST} contradict each other: {error!r}")
         if task.is_stream and task.name in streams:
-            streams[task.name].skip(shard)  # the documents that were not compared
+            streams[task.name].skip(replace(shard, texts=""))  # the documents that were not compared
 
 
 def _gone(input: Input) -> str | None:
     """Why an input cannot be read again, if it cannot."""
     if input.size is None:
         return "is over"
-    if not os.path.isfile(input.name):
-        return "cannot be read (no such file)"
-    size = os.stat(input.name).st_size
+    try:
+        size = input.status()[0]
+    except CorpusError as error:
+        return f"cannot be read ({error})"
     return None if size == input.size else f"has {size:,} bytes now instead of {input.size:,}"
 
 
 def _compare(
     folder: Path,
+    inputs: list[Input],
     documents: Documents,
     shard: Shard,
     settings: Settings,
@@ -211,12 +221,12 @@ def _compare(
         nonlocal compared
         made: list[pa.Table] = []
         stages = Stages(settings, shard.name, made.append)
-        for _, block in documents.of_shard(Shard(shard.name)):
+        for block in documents.of_shard(Shard(shard.name)):
             table = encode_block(block, tokenizer, settings.encoding, 1).table
             wanted = table.slice(0, None if limit is None else limit - compared)
             _decode(wanted, settings, tokenizer, found)
             compared += wanted.num_rows
-            stages.push(selected(table, settings, block.source))
+            stages.push(selected(table, settings, inputs))
             yield from made
             made.clear()
         stages.finish()

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from typing import Any, get_args
+from typing import Any, BinaryIO, get_args
 
 import click
 
 from ...corpus.build import build
-from ...corpus.info import LENGTH_HEAD, SOURCE_HEAD, Info, info, length_rows, source_rows, summary
+from ...corpus.info import LENGTH_HEAD, SOURCE_HEAD, Info, gaps, info, length_rows, source_rows, summary
 from ...corpus.run import State
 from ...corpus.settings import Compression, Format, InputFormat, Masks, Nulls, TooLong
 from ...corpus.shapes import SHAPES
 from ...corpus.trainers import TRAINERS
-from ...corpus.verify import SAMPLE, verify
+from ...corpus.verify import SAMPLE, Verification, verify
 from ..file_arguments import OUTPUT
 from ..inputs import takes_template
-from ..options import Model, as_json, takes_model, takes_special
+from ..options import Model, as_json, is_typed, takes_model, takes_special
 from ..output import print_json, to_stderr
 from ..progress import progress
 from ..table import print_pairs, print_table
@@ -32,20 +34,37 @@ NUM_SOURCES = 20
 SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-class Size(click.ParamType[int]):
+def size(value: str) -> int:
     """A number of bytes, with K, M or G for powers of 1024."""
+    text = value.upper().removesuffix("B").removesuffix("I").strip()
+    unit = text[-1:] if text[-1:] in SIZE_UNITS else ""
+    try:
+        return int(float(text.removesuffix(unit)) * SIZE_UNITS[unit])
+    except (ValueError, OverflowError):
+        raise click.BadParameter(f"{value!r} is not a size such as 256M or 1G") from None
 
-    name = "size"
 
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        text = value.upper().removesuffix("B").removesuffix("I").strip()
-        unit = text[-1:] if text[-1:] in SIZE_UNITS else ""
-        try:
-            return int(float(text.removesuffix(unit)) * SIZE_UNITS[unit])
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is not a size such as 256M or 1G", parameter, context)
+def bound(value: str) -> float:
+    """A number of rows, or a share of them in percent."""
+    try:
+        return float(value.removesuffix("%")) / 100 if value.endswith("%") else int(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a number of rows nor a share such as 1%") from None
+
+
+def part_of(value: str) -> tuple[int, ...]:
+    """I/N, from 1/N to N/N."""
+    try:
+        return tuple(map(int, value.split("/")))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a part such as 3/10") from None
+
+
+def listed(file: BinaryIO) -> list[str]:
+    """The names in a list, one on each line, or separated by NUL."""
+    data = file.read()
+    lines = data.split(b"\0") if b"\0" in data else data.splitlines()
+    return [os.fsdecode(line) for line in lines if line]
 
 
 @click.group(short_help="Make training data from files.")
@@ -54,7 +73,10 @@ def command() -> None:
 
 
 @command.command("build", short_help="Encode files into a folder of shards.")
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, metavar="SOURCE...")
+@click.option(
+    "--files-from", type=click.File("rb"), metavar="FILE", help="Read names of sources from a list (-: stdin)."
+)
 @click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write.")
 @click.option("--format", required=True, type=click.Choice(get_args(Format)), help="The format of the shards.")
 @click.option("--field", multiple=True, metavar="NAME", help="The field with the text; repeatable.  [default: text]")
@@ -73,6 +95,7 @@ def command() -> None:
     "--nulls", type=click.Choice(get_args(Nulls)), default="error", show_default=True, help="How to treat nulls."
 )
 @click.option("--skip-bad", is_flag=True, help="Write bad rows to a separate file, instead of stopping.")
+@click.option("--max-bad", type=bound, metavar="N|P%", help="With --skip-bad: the most bad rows, such as 100 or 1%.")
 @click.option("--append-eos", is_flag=True, help="End every document with EOS.")
 @click.option("--max-length", type=int, metavar="N", help="The most tokens of a document.")
 @click.option(
@@ -90,13 +113,19 @@ def command() -> None:
     "--for", "trainer", type=click.Choice([*TRAINERS]), help="Columns that this trainer reads (parquet, arrow)."
 )
 @click.option("--compression", type=click.Choice(get_args(Compression)), help="For parquet, arrow. Default: none.")
-@click.option("--shard-size", type=Size(), help="Bytes of input per shard. Default: a 16th, from 8M to 128M.")
+@click.option(
+    "--shard-size", type=size, metavar="SIZE", help="Bytes of input per shard. Default: a 16th, from 8M to 128M."
+)
+@click.option("--shard", "part", type=part_of, metavar="I/N", help="Take the I-th of N parts of all inputs.")
+@click.option("--rebuild", is_flag=True, help="Make all shards anew if inputs or settings do not let them be kept.")
+@click.option("--rehash", is_flag=True, help="Compare all documents of finished shards with the inputs.")
 @click.option("--threads", type=int, metavar="N", help="Default: all cores.")
 @takes_model
 @takes_special
 @as_json
 def build_command(
     sources: tuple[str, ...],
+    files_from: BinaryIO | None,
     output: str,
     model: Model,
     special: dict[str, Any],
@@ -110,19 +139,29 @@ def build_command(
     one per object, CSV, TSV, Parquet and Arrow one per row. gzip, zstd, bz2 and lz4 are read too.
 
     The command can be stopped at any time: started again, it makes the shards that are missing, and the result is the
-    same, byte for byte. The folder's manifest.json says what it was made from, and how.
+    same, byte for byte. If inputs were added, removed or changed, the shards of the others are kept. The folder's
+    manifest.json says what it was made from, and how.
+
+    With --json, standard output has an object on a line for the start, for each shard, and for the end.
     """
+    if files_from is not None:
+        sources += tuple(listed(files_from))
     names = tuple(name for name in (keep or "").split(",") if name)
     others |= {"field": others["field"] or "text", "messages": others["messages"] or None}
     tokenizer, state = model.open(), State()
-    with progress(None, "") as bar, terminated():
+    if as_json:
+        print_json(event="start", folder=output, sources=len(sources))
+    with progress(None, "", logs=True) as bar, terminated():
 
         def show(now: State) -> None:
             nonlocal state
             state = now
             if bar.label == now.phase and now.documents:
                 bar.note = f"{now.documents / (time.monotonic() - bar.began):,.0f} documents/s"
-            bar.phase(f"{now.phase} inputs" if now.phase == "hashing" else now.phase, now.bytes, now.total_bytes, True)
+            bar.phase(now.phase, now.bytes, now.total_bytes, True)
+            for shard in now.finished if as_json else ():
+                print_json(event="shard", **shard)
+            sys.stdout.flush()
 
         try:
             built = build(sources, output, tokenizer=tokenizer, keep=names, progress=show, **special, **others)
@@ -131,7 +170,7 @@ def build_command(
             to_stderr(f"stopped with {state.shards} shards done: the same command continues")
             raise
     if as_json:
-        print_json(**built.to_dict())
+        print_json(event="end", **built.to_dict())
     else:
         _print(built)
 
@@ -150,52 +189,90 @@ def terminated() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-@command.command("verify", short_help="Check a folder against its manifest and its documents.")
-@click.argument("folder", metavar="FOLDER")
+@command.command("verify", short_help="Check folders against their manifests and documents.")
+@click.argument("folders", nargs=-1, required=True, metavar="FOLDER...")
 @click.option("--sample", type=int, default=SAMPLE, show_default=True, metavar="N", help="Documents per shard.")
 @click.option("--all", "is_all", is_flag=True, help="All documents.")
 @takes_model
 @as_json
 @click.pass_context
-def verify_command(context: click.Context, folder: str, sample: int, is_all: bool, model: Model, as_json: bool) -> None:
-    """Check that every file of a corpus has its hash, that the tokenizer is the same, and that documents encoded again
-    have the tokens that were written, and decode to their text.
+def verify_command(
+    context: click.Context, folders: tuple[str, ...], sample: int, is_all: bool, model: Model, as_json: bool
+) -> None:
+    """Check that every file of a corpus has its hash, and that documents encoded again have the tokens that were
+    written, and decode to their text. The tokenizer is the one in the folder, or else must be the same. Of several
+    folders, also check that they are parts of a whole, and that none is missing.
 
     The exit code is 1 if something is wrong.
     """
-    with progress(None, "") as bar:
-        show = partial(bar.phase, "hashing", is_in_bytes=True)
-        found = verify(folder, tokenizer=model.open(), sample=None if is_all else sample, progress=show)
+    tokenizer = model.open() if model.builtin or model.overrides or is_typed("model") else None
+    problems = gaps([info(folder) for folder in folders]) if len(folders) > 1 else []
+    is_right = not problems
+    for folder in folders:
+        with progress(None, "", logs=True) as bar:
+            show = partial(bar.phase, "hashing", is_in_bytes=True)
+            found = verify(folder, tokenizer=tokenizer, sample=None if is_all else sample, progress=show)
+        is_right &= found.is_right
+        named = {"folder": folder} if len(folders) > 1 else {}
+        _print_verified(named, found, as_json)
+    _print_gaps(problems, as_json)
+    context.exit(int(not is_right))
+
+
+def _print_verified(named: dict[str, str], found: Verification, as_json: bool) -> None:
     if as_json:
-        print_json(**asdict(found))
-    else:
-        print_pairs(
-            [
-                *(("error:", problem) for problem in found.problems),
-                *(("note:", note) for note in found.notes),
-                ("files", f"{found.files:,} as they were written"),
-                ("documents", f"{found.documents:,} encoded again, with the same tokens"),
-                *((("masks", f"{found.masks:,} of them with the same assistant mask"),) if found.masks else ()),
-                ("decoded", f"{found.decoded:,} of them to their text, byte for byte"),
-                ("the first that is not", found.changed or ""),
-            ]
-        )
-    context.exit(int(not found.is_right))
+        print_json(**named, **asdict(found))
+        return
+    print_pairs(
+        [
+            *named.items(),
+            *(("error:", problem) for problem in found.problems),
+            *(("note:", note) for note in found.notes),
+            ("files", f"{found.files:,} as they were written"),
+            ("documents", f"{found.documents:,} encoded again, with the same tokens"),
+            *((("masks", f"{found.masks:,} of them with the same assistant mask"),) if found.masks else ()),
+            ("decoded", f"{found.decoded:,} of them to their text, byte for byte"),
+            ("the first that is not", found.changed or ""),
+        ]
+    )
 
 
-@command.command("info", short_help="Show what a folder holds.")
-@click.argument("folder", metavar="FOLDER")
-@click.option("--html", type=OUTPUT, metavar="PATH", help="Also write it as a page.")
+@command.command("info", short_help="Show what folders hold.")
+@click.argument("folders", nargs=-1, required=True, metavar="FOLDER...")
+@click.option("--html", type=OUTPUT, metavar="PATH", help="Also write it as a page (one folder).")
 @as_json
-def info_command(folder: str, html: str | None, as_json: bool) -> None:
-    """Show what a corpus holds: documents, tokens, a histogram of lengths, and bytes per token by source."""
-    found = info(folder)
+@click.pass_context
+def info_command(context: click.Context, folders: tuple[str, ...], html: str | None, as_json: bool) -> None:
+    """Show what a corpus holds: documents, tokens, a histogram of lengths, and bytes per token by source. Of several
+    folders, show the sums, and what is missing between them; the exit code is 1 then.
+    """
+    found = [info(folder) for folder in folders]
+    if len(found) > 1:
+        names = ("shards", "documents", "tokens", "text_bytes", "rejected")
+        rows = [[getattr(each, name) for name in names] for each in found]
+        rows.append([sum(column) for column in zip(*rows, strict=True)])
+        if as_json:
+            print_json(folders=list(folders), **dict(zip(names, rows[-1], strict=True)))
+        else:
+            cells = [
+                [name, *(f"{number:,}" for number in row)] for name, row in zip((*folders, "all"), rows, strict=True)
+            ]
+            print_table(("folder", *names), cells, right=range(1, 6))
+        _print_gaps(problems := gaps(found), as_json)
+        context.exit(int(bool(problems)))
     if html is not None:
-        found.to_html(html)
+        found[0].to_html(html)
     if as_json:
-        print_json(**found.to_dict())
+        print_json(**found[0].to_dict())
     else:
-        _print(found)
+        _print(found[0])
+
+
+def _print_gaps(problems: list[str], as_json: bool) -> None:
+    if as_json and problems:
+        print_json(problems=problems)
+    elif problems:
+        print_pairs([("error:", problem) for problem in problems])
 
 
 def _print(found: Info) -> None:

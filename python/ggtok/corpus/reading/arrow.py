@@ -122,7 +122,7 @@ def _has_dictionary(kind: pa.DataType) -> bool:
 def _opened(source: Input) -> Iterator[tuple[Any, bool]]:
     """The bytes, and whether they are a file or a stream. What pyarrow raises about them becomes a `CorpusError`."""
     try:
-        with pa.OSFile(source.path) as opened:
+        with source.open() as opened:
             start = opened.read(len(FILE))
             if start.startswith(FEATHER_1):
                 problem = "Feather's first version is not read: write it again with version 2"

@@ -69,6 +69,6 @@ def _batches(file: Any, source: Input, start: int, end: int | None, reading: Rea
 def _open(source: Input) -> Any:
     """The file. Raises `CorpusError` if it cannot be opened or is not Parquet."""
     try:
-        return pq.ParquetFile(source.path, buffer_size=BUFFER, pre_buffer=False)
+        return pq.ParquetFile(source.open(), buffer_size=BUFFER, pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
         raise damaged(source, error) from error

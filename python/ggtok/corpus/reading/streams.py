@@ -10,6 +10,7 @@ import atexit
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -66,14 +67,14 @@ class Stream:
             if source.path is None:
                 self._file: Any = sys.stdin.buffer
             elif source.compression is None or start:
-                path = source.path if source.compression is None else unpacked(source)
-                self._file = open(path, "rb", buffering=0)  # noqa: SIM115
+                text = replace(source, path=str(unpacked(source))) if source.compression else source
+                self._file = text.open()
                 self._file.seek(start)
             else:
                 if not source.size:
                     raise CorpusError(f"it is empty, without even a header of {source.compression}", source=source.name)
                 self._errors = (OSError, pa.ArrowException)
-                self._raw = pa.OSFile(source.path)
+                self._raw = source.open()
                 self._file = pa.CompressedInputStream(self._raw, source.compression)
         except OSError as error:
             raise self._error(error) from error

@@ -15,7 +15,7 @@ from .tables import TableWriter
 class ArrowWriter(TableWriter):
     """Holds the documents of a record batch."""
 
-    suffix = ".arrow"
+    suffixes = (".arrow",)
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
         if writing.compression == "snappy":

@@ -31,6 +31,8 @@ from .writer import ShardWriter
 class DatatroveWriter(ShardWriter):
     """Holds 4 bytes for each document, and 12 while it closes."""
 
+    suffixes = (".ds", ".ds.loss", ".ds.index", ".ds.metadata")
+
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
         self._ids = files.open(".ds")
         self._loss = files.open(".ds.loss") if writing.assistant_mask else None

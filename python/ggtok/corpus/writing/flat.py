@@ -37,6 +37,7 @@ from .writer import ShardWriter
 class FlatWriter(ShardWriter):
     """Holds nothing."""
 
+    suffixes = (".npy", ".csv.gz", ".mask")
     has_index, has_empty = True, False
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:

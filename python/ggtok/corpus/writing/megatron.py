@@ -38,6 +38,7 @@ TYPES = {8: "<u2", 4: "<i4"}
 class MegatronWriter(ShardWriter):
     """Holds 4 bytes for each document, and 20 while it closes."""
 
+    suffixes = (".bin", ".idx")
     has_masks = False
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:

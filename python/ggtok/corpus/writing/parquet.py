@@ -29,7 +29,7 @@ LEVELS = 1 << 16
 class ParquetWriter(TableWriter):
     """Holds the documents of a row group."""
 
-    suffix = ".parquet"
+    suffixes = (".parquet",)
 
     def write(self, table: pa.Table) -> None:
         sizes = num_tokens(table[IDS])

@@ -9,10 +9,9 @@ import hashlib
 import io
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 from typing import Any, BinaryIO, Self
 
 from ...errors import CorpusError
@@ -67,12 +66,8 @@ class ShardFiles:
         for part in self._parts:
             with explained(part.final):
                 part.flush()
-                part.begin_sync()
-                with open(part.name, "rb") as file:
-                    sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-                    written.append(Written(part.final, os.fstat(file.fileno()).st_size, sha256))
-                part.end_sync()
                 os.fsync(part.fileno())
+                written.append(Written(part.final, os.fstat(part.fileno()).st_size, part.digest.hexdigest()))
         for part in self._parts:
             with explained(part.final):
                 finish(part.raw, str(self.folder / part.final))
@@ -82,14 +77,12 @@ class ShardFiles:
     def discard(self) -> None:
         """Deletes what has been written. Does nothing after `commit`."""
         for part in self._parts:
-            with suppress(OSError):
-                part.end_sync()
             discard(part.raw)  # not the buffer, which would try to write the rest
         self._parts.clear()
 
 
 class _Part(io.BufferedWriter):
-    """A file under its other name. Its errors say what to do.
+    """A file under its other name, which is hashed while it is written. Its errors say what to do.
 
     The disk gets every `SYNC_BYTES` while the next ones are made, so that little is left to wait for at the end.
     """
@@ -99,44 +92,25 @@ class _Part(io.BufferedWriter):
     def __init__(self, folder: Path, final: str) -> None:
         super().__init__(new_part(str(folder)), 1 << 16)
         self.final = final
+        self.digest = hashlib.sha256()
         self._num_waiting = 0
-        self._syncing: Thread | None = None
-        self._failure: OSError | None = None
 
     def write(self, data: Any, /) -> int:
         if self.raw.closed:  # discarded: what a writer still writes when it is collected goes nowhere
             return len(data)
         with explained(self.final):
             size = super().write(data)
+        self.digest.update(data)
         self._num_waiting += size
-        if self._num_waiting >= SYNC_BYTES:
-            self.begin_sync()
+        if self._num_waiting >= SYNC_BYTES and hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)  # Linux begins to write, without waiting
+            self._num_waiting = 0
         return size
 
     def flush(self) -> None:
         if not self.raw.closed:
             with explained(self.final):
                 super().flush()
-
-    def begin_sync(self) -> None:
-        """Starts to move to the disk what was written, in a thread, unless one is still at it."""
-        if self._syncing is None or not self._syncing.is_alive():
-            self._num_waiting = 0
-            self._syncing = Thread(target=self._sync)
-            self._syncing.start()
-
-    def _sync(self) -> None:
-        try:
-            os.fsync(self.fileno())
-        except OSError as error:  # which the system tells once
-            self._failure = error
-
-    def end_sync(self) -> None:
-        """Waits for the thread. Raises what it met."""
-        if self._syncing is not None:
-            self._syncing.join()
-        if self._failure is not None:
-            raise self._failure
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from ...errors import CorpusError
 from ..blocks import BOUNDARIES, IDS, MASK
@@ -40,10 +40,9 @@ class TableWriter(ShardWriter):
     """What is common to both: which columns there are, and how they are grouped."""
 
     is_table = True
-    suffix: ClassVar[str]
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
-        self._file = files.open(self.suffix)
+        self._file = files.open(self.suffixes[0])
         self._name, self._writing = files.name, writing
         self._writer: Any = None
         self._groups = Groups(GROUP_BYTES)
@@ -136,7 +135,7 @@ class TableWriter(ShardWriter):
     @classmethod
     def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
         """As in `ShardWriter`. Arrow's errors are about the file."""
-        path = prefix.with_name(f"{prefix.name}{cls.suffix}")
+        path = prefix.with_name(f"{prefix.name}{cls.suffixes[0]}")
         try:
             with pa.memory_map(str(path)) as source:
                 for group in cls.contents(source, (column, BOUNDARIES, WRITTEN[column])):

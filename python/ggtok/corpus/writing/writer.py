@@ -19,6 +19,8 @@ class ShardWriter:
     be written or read.
     """
 
+    suffixes: ClassVar[tuple[str, ...]]
+    """The suffixes of its files."""
     is_table: ClassVar[bool] = False
     """Whether documents are rows: these carry columns, are packed, have a mask of padding and can be compressed."""
     has_index: ClassVar[bool] = False

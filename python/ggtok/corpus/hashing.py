@@ -1,0 +1,41 @@
+"""A hash of documents that does not depend on how their tables are cut, nor on the format of the file they came from.
+
+Of each column, the lengths of its texts (-1 for a null) and their bytes are hashed apart; other values are written as
+texts. So documents are hashed while they are encoded, and an input is read once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from hashlib import sha256
+from typing import Any
+
+from .blocks import INPUT, ROW
+from .packages import np, pa, pc
+
+
+class Hashes:
+    """Takes tables of documents, in order."""
+
+    def __init__(self) -> None:
+        self._of_part: defaultdict[tuple[str, str], Any] = defaultdict(sha256)
+
+    def add(self, table: pa.Table) -> None:
+        """Adds documents. The numbers of their rows and inputs do not count."""
+        for name in table.column_names if table.num_rows else ():
+            for chunk in table.column(name).chunks if name not in (INPUT, ROW) else ():
+                self._add(name, chunk)
+
+    def _add(self, name: str, array: pa.Array) -> None:
+        if not (pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)):
+            array = pa.array(map(repr, array.to_pylist()), pa.large_string())
+        lengths = pc.fill_null(pc.binary_length(array), -1).to_numpy()
+        self._of_part[name, "lengths"].update(lengths.data)
+        _, offsets, data = array.buffers()
+        ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+        self._of_part[name, "bytes"].update(memoryview(data or b"")[ends[0] : ends[-1]])
+
+    def hex(self) -> str:
+        """The hash; nothing if there were no documents."""
+        digests = [digest.digest() for _, digest in sorted(self._of_part.items())]
+        return sha256(b"".join(digests)).hexdigest() if digests else ""
