@@ -270,7 +270,7 @@ pub fn train(u: &mut Unstructured<'_>) -> Result<()> {
     }
     let corpus: Vec<&str> = corpus.iter().map(|text| &**text).collect();
     let Ok(made) = trained(kind, &corpus, vocab_size, 1) else { return Ok(()) };
-    assert_eq!(made.tokens.len(), vocab_size);
+    assert!(made.tokens.len() <= vocab_size);
     assert_eq!(trained(kind, &corpus, vocab_size, 3).expect("as with one thread"), made);
     let (model, pre) = [("gpt2", Some("qwen2")), ("llama", None), ("bert", None), ("t5", None)][kind];
     let (tokenizer, explainer) = Declared::trained(model, pre, made).open().expect("a trained vocabulary is sound");
