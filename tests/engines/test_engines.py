@@ -18,7 +18,6 @@ from typing import Any
 import ggtok
 import numpy as np
 import pytest
-from conftest import command_in
 
 pa: Any = pytest.importorskip("pyarrow")
 pq: Any = pytest.importorskip("pyarrow.parquet")
@@ -188,26 +187,6 @@ def test_daft(shared: Shared) -> None:
     shared.run(recipe, DAFT_ANALYTICS_ENABLED="0", DO_NOT_TRACK="true")
     shared.check_table()
     shared.check_processes(2, threads=1)
-
-
-def test_jobs_without_an_engine(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The job of docs/corpus-engines.md, twice, each with half of the files."""
-    (script,) = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert "% 1000" in script
-    script = script.replace("% 1000", "% 2").replace("/shared/", f"{shared.folder}/")
-    files = sorted(map(str, (shared.folder / "corpus").iterdir()))
-    (shared.folder / "files.txt").write_text("\n".join(files) + "\n")
-    command_in(shared.folder)
-    monkeypatch.setenv("PATH", f"{shared.folder}{os.pathsep}{os.environ['PATH']}")
-    (shared.folder / "tokens").mkdir()
-    found = []
-    for job in ("1", "0"):
-        monkeypatch.setenv("SLURM_ARRAY_TASK_ID", job)
-        subprocess.run(["sh", "-c", script], check=True, capture_output=True, cwd=shared.folder)
-        info = ggtok.corpus.info(shared.folder / "tokens" / job)
-        found.append((info.documents, info.tokens))
-    halves = [[text for file in range(start, NUM_FILES, 2) for text in rows_of(shared, file)] for start in range(2)]
-    assert found == [(len(texts), sum(len(TOKENIZER.encode(text)) for text in texts)) for texts in halves]
 
 
 def test_every_recipe_is_tested() -> None:
