@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -123,3 +124,12 @@ def test_a_folder_that_cannot_be_read_is_named(
     found = capsys.readouterr()
     assert found.err.startswith(f"ggtok: error: {folder}/sub: ")
     assert "a.txt" in found.out
+
+
+def test_counting_a_text_loads_only_what_looks_at_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a few words")
+    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from ggtok.cli import main; main()"
+    command = [sys.executable, "-c", code, *COUNT, str(tmp_path / "a.txt")]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    parts = {name.split(".")[2] for name in result.stdout.split() if name.startswith("ggtok.corpus.")}
+    assert parts == {"names", "packages", "remote", "settings", "shapes", "sources"}

@@ -241,6 +241,18 @@ def _known(name: str, path: str, size: int, format: InputFormat | None) -> Input
     return Input(name, path, chosen, compression, size)
 
 
+def format_of_rows(path: str, field: str | None, rows: tuple[str, ...] = ()) -> tuple[InputFormat, str | None] | None:
+    """The format of a file and its compression, by its ending. `None` for a text that is not compressed.
+
+    Without a field, only tables and the formats `rows` have rows; any other is a text.
+    """
+    ending, compression = endings(path)
+    format = FORMAT_OF.get(ending, "text")
+    if field is None and format not in rows and not KINDS[format].is_table:
+        format = "text"
+    return None if format == "text" and compression is None else (format, compression)
+
+
 def endings(path: str) -> tuple[str, str | None]:
     """The ending that tells the format, in lower case, and the compression."""
     stem, ending = os.path.splitext(path.lower())

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal, SupportsIndex, TypeAlias
 
 from .._ggtok import Trainer, compile_charsmap, families, pretokenizers
-from ..corpus.reading import documents
+from ..corpus.sources import format_of_rows
 from ..errors import ArgumentTypeError, TrainingError, UnsupportedError
 from ..tokenizer.arguments import items_of, mapping, one_of, without_surrogates
 from ..tokenizer.base import Texts, TokenizerT
@@ -371,8 +371,10 @@ def count(trainer: Trainer, corpus: Corpus, field: str | None = None) -> None:
 
 def _count_file(trainer: Trainer, path: str | os.PathLike[str], field: str | None, count: int) -> None:
     """Passes a file to the trainer, block by block. A byte-order mark is not text."""
-    if (rows := documents(os.fspath(path), field, ("jsonl",))) is not None:
-        for texts in rows:
+    if (rows := format_of_rows(os.fspath(path), field, ("jsonl",))) is not None:
+        from ..corpus.reading import documents
+
+        for texts in documents(os.fspath(path), field, *rows):
             trainer.push(texts, 0, [count] * len(texts))
         return
     with open(path, "rb") as file:

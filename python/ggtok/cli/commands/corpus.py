@@ -14,13 +14,13 @@ from typing import Any, BinaryIO, get_args
 
 import click
 
-from ...corpus.build import build
-from ...corpus.info import LENGTH_HEAD, SOURCE_HEAD, Info, gaps, info, length_rows, source_rows, summary
+from ...corpus.building import build
+from ...corpus.overview import LENGTH_HEAD, SOURCE_HEAD, Info, gaps, info, length_rows, source_rows, summary
 from ...corpus.run import State
 from ...corpus.settings import Compression, Format, InputFormat, Masks, Nulls, TooLong
 from ...corpus.shapes import SHAPES
 from ...corpus.trainers import TRAINERS
-from ...corpus.verify import SAMPLE, Verification, verify
+from ...corpus.verifying import SAMPLE, Verification, verify
 from ..file_arguments import OUTPUT
 from ..inputs import takes_template
 from ..options import Model, as_json, is_typed, takes_model, takes_special

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ... import Tokenizer
-from ...corpus.reading import documents
+from ...corpus.sources import format_of_rows
 from ...errors import GgtokError
 from ..folders import Node, files_below, print_tree
 from ..inputs import Rows, Source, takes_files, takes_rows
@@ -115,8 +115,11 @@ def command(
 def _count(
     tokenizer: Tokenizer, source: Source, special: dict[str, Any], field: str | None, advance: Callable[[int], None]
 ) -> int:
-    columns = None if source.path in (None, "-") else documents(str(source.path), field)
-    if columns is not None:
+    rows = None if source.path in (None, "-") else format_of_rows(str(source.path), field)
+    if rows is not None:
+        from ...corpus.reading import documents
+
+        columns = documents(str(source.path), field, *rows)
         return sum(sum(tokenizer.count_batch(chunk, **special)) for column in columns for chunk in column.chunks)
     encoder, count = tokenizer.encoder(**special), 0
     for part in source.parts(bar=False):

@@ -11,8 +11,8 @@ from typing import Any
 from ...errors import CorpusError
 from ..blocks import ROW, Block
 from ..packages import pa, pc
-from ..settings import Reading
-from ..sources import FORMAT_OF, KINDS, Input, endings
+from ..settings import InputFormat, Reading
+from ..sources import KINDS, Input
 from ..table import is_string
 
 
@@ -51,22 +51,13 @@ def _joined(table: pa.Table, reading: Reading) -> pa.Table:
     return table.select(names).add_column(0, reading.field, text)
 
 
-def documents(path: str, field: str | None, rows: tuple[str, ...] = ()) -> Iterator[pa.ChunkedArray] | None:
-    """The texts of a file, as a corpus is read: by its ending. `None` for a text that is not compressed.
+def documents(path: str, field: str | None, format: InputFormat, compression: str | None) -> Iterator[pa.ChunkedArray]:
+    """The texts of a file, as a corpus is read. The field is `text` if none is given.
 
-    Without a field, only tables and the formats `rows` have rows, and their field is `text`. Raises `CorpusError` for a
-    bad row.
+    Raises `CorpusError` for a bad row.
     """
-    ending, compression = endings(path)
-    format = FORMAT_OF.get(ending, "text")
-    if field is None and format not in rows and not KINDS[format].is_table:
-        format = "text"
-    if format == "text" and compression is None:
-        return None
-    return _texts(Input(path, path, format, compression, os.path.getsize(path)), Reading(field or "text", nulls="skip"))
-
-
-def _texts(source: Input, reading: Reading) -> Iterator[pa.ChunkedArray]:
+    source = Input(path, path, format, compression, os.path.getsize(path))
+    reading = Reading(field or "text", nulls="skip")
     for block in read(source, 0, None, 1, reading):
         for bad in block.bad:
             raise CorpusError(bad.reason, source=bad.source, row=bad.row)

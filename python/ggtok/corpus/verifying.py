@@ -22,11 +22,11 @@ from ..errors import CorpusError
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.numbers import at_least, num_threads
 from .blocks import BOUNDARIES, IDS, MASK
-from .build import TokenizerOrPath, opened
+from .building import TokenizerOrPath, opened
 from .continuing import task_of
 from .documents import Documents
-from .info import manifest_of
 from .manifest import MANIFEST, VOCABULARY, Manifest, Shard
+from .overview import manifest_of
 from .packages import check_packages, np, npt, pa
 from .settings import Settings
 from .shard import Stages, selected

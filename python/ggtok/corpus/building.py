@@ -21,8 +21,8 @@ from ..tokenizer.numbers import at_least, num_threads
 from ..tokenizer.seam import users_class
 from .chats import Found, add_found, warn_of_found
 from .continuing import Options
-from .info import Info
 from .manifest import Manifest
+from .overview import Info
 from .packages import check_packages
 from .plan import Part
 from .reading import read
