@@ -196,7 +196,7 @@ def prefer_ggtok(app: Any, doctree: nodes.document) -> None:
     """Links names such as `Tokenizer` to ggtok's own classes, not to an adapter's, except in the module that has it,
     and bases of the tokenizer to what people use."""
     for node in doctree.findall(addnodes.pending_xref):
-        if node["reftarget"] in ("ggtok.tokenizer.base.BaseTokenizer", "ggtok._ggtok.Tokenizer"):
+        if node["reftarget"] in ("ggtok.tokenizer.base.BaseTokenizer", "ggtok._ggtok.Tokenizer", "TokenizerT"):
             node["reftarget"] = "ggtok.Tokenizer"
             node[:] = [nodes.Text("Tokenizer")]
         own = getattr(sys.modules.get(node.get("py:module") or ""), "__all__", ())
