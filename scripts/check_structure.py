@@ -55,8 +55,8 @@ longest of these paths."""
 BUDGETS = {
     **{"rust/core": 17_280, "rust/chat": 7_020, "rust/train": 3_205, "rust/explain": 4_030},
     **{"rust/python": 4_815, "rust/wasm": 1_205},
-    **{"tokenizer": 1_475, "chat": 980, "stores": 1_205, "corpus": 3_935, "lab": 8_215},
-    **{"adapters": 580, "cli": 2_995, "": 500},
+    **{"tokenizer": 1_475, "chat": 980, "stores": 1_205, "corpus": 4_028, "lab": 8_215},
+    **{"adapters": 580, "cli": 3_016, "": 500},
 }
 """Lines of code of each crate, of each folder of the Python package, and of the files beside them."""
 MOST_NAMESAKES = 3

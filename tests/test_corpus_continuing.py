@@ -99,6 +99,9 @@ EVERY: dict[str, dict[str, Any]] = {
     "append_eos": {"append_eos": True},
     "max_length": {"max_length": 4},
     "too_long": {"max_length": 4, "too_long": "drop"},
+    "weights": {},  # by the source
+    "budget": {"budget": 4000},
+    "validation": {"validation": 0.5},
     "shuffle": {"shuffle": 7},
     "pack": {"pack": 64, "pad_id": 0, "format": "parquet"},
     "pad_id": {"pack": 64, "pad_id": 3, "format": "arrow"},
@@ -128,6 +131,8 @@ def test_every_option_can_be_continued(tmp_path: Path, option: str) -> None:
     source.write_text((json.dumps(row) + "\n") * 2000)
     assert option in EVERY, f"tell this test a value for {option}"
     arguments = PLAIN | EVERY[option]
+    if option == "weights":
+        arguments["weights"] = {source: 1.5}
     if option in ("tools", "template_text", "variables", "mask"):
         arguments = EVERY["messages"] | arguments
     build([source], tmp_path / "out", **arguments)
@@ -228,7 +233,7 @@ def test_a_run_that_was_stopped_after_a_change_ends_as_one_that_was_not(tmp_path
     assert contents(tmp_path / "stopped") == contents(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("option", [{"shuffle": 3}])
+@pytest.mark.parametrize("option", [{"shuffle": 3}, {"budget": 30_000}])
 def test_an_order_over_everything_is_refused_or_built_anew(
     tmp_path: Path, sources: list[Path], option: dict[str, Any]
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from ..chat.templates import chosen
 from ..errors import CorpusError
-from ..tokenizer.arguments import file_name, items_of, one_of
+from ..tokenizer.arguments import file_name, items_of, mapping, one_of
 from ..tokenizer.base import BUILTIN, BaseTokenizer
 from ..tokenizer.findings import Finding, warn_of
 from ..tokenizer.numbers import at_least, num_threads
@@ -82,6 +82,9 @@ def build(
     append_eos: bool = False,
     max_length: int | None = None,
     too_long: TooLong = "cut",
+    weights: Mapping[Any, float] | None = None,
+    budget: int | None = None,
+    validation: float = 0.0,
     shuffle: int | None = None,
     pack: int | None = None,
     pad_id: int | None = None,
@@ -105,7 +108,7 @@ def build(
 
     If inputs were added, removed or changed since, or bad rows are to be skipped now, the shards of the other inputs
     are kept. What is new is in further shards, so the order of documents may differ from a build of all at once. With
-    `shuffle` all shards depend on all inputs, and only `rebuild` helps.
+    `shuffle` or `budget` all shards depend on all inputs, and only `rebuild` helps.
 
     Args:
         sources: Files, folders (all files in them with a known ending), patterns such as `data/*.jsonl.gz`, "-" for
@@ -140,6 +143,14 @@ def build(
         append_eos: Whether every document ends with EOS, also if the vocabulary's rule does not add it.
         max_length: The most tokens of a document.
         too_long: Whether longer ones are "cut" or left out ("drop"). Both are counted.
+        weights: How often the documents of a source are read, by the source as it is named in `sources`: with 2.5 all
+            of them twice, and a sample of half of them a third time. Default: 1. The seed of `shuffle` also chooses the
+            sample.
+        budget: The number of tokens after which the corpus ends, with the shard that reaches it. Give `shuffle` too, so
+            that it is a sample of all inputs.
+        validation: The share of documents, such as 0.005, that go to files called `val-*` instead. A hash of a
+            document's text decides, so a text is never in both parts, and no other setting changes its part. Weights do
+            not repeat these documents.
         shuffle: A seed: pieces of the inputs are shuffled, and then documents within a buffer. The order depends on
             nothing else. Compressed JSON Lines are unpacked into a temporary folder for that.
         pack: Pack documents into sequences of this length, with their boundaries ("parquet" and "arrow").
@@ -231,7 +242,10 @@ def build(
     columns = tuple(name for name in dict.fromkeys(read_too) if name != encoding.field)
     if folder.exists() and not folder.is_dir():
         raise CorpusError("the output must be a folder, and this is a file", source=str(folder))
-    found = inputs(sources, format=input_format, without=folder)
+    given = {os.fsdecode(file_name(name)): weight for name, weight in mapping("weights", weights or {}).items()}
+    found = inputs(sources, format=input_format, without=folder, weights=given)
+    if not 0 <= validation < 1:
+        raise CorpusError(f"validation must be a share from 0 to 1, such as 0.005, not {validation}")
     name = str(tokenizer.metadata.get("general.name", ""))
     kind = format, tokenizer.vocab_size, attention_mask or columns_of.attention_mask, encoding.is_chat
     settings = Settings(
@@ -242,11 +256,16 @@ def build(
         _shard_size(found) if shard_size is None else at_least(LEAST_SHARD, shard_size, "shard_size"),
         None if shuffle is None else as_int(shuffle),
         skip_bad,
+        float(validation),
+        None if budget is None else at_least(1, budget, "budget"),
     )
     _warn_of_absent(found, settings.reading)
     job = Job(folder, found, settings, tokenizer, 1, part=None if part is None else _part(part, found))
     options = Options(rebuild, rehash, bound, keeps_shard_size=shard_size is None)
     manifest = run(job, num_threads(threads), progress or (lambda _: None), options)
+    if settings.budget is not None and manifest.sums()["tokens"] < settings.budget:
+        message = f"all documents together have fewer tokens than the budget of {settings.budget:,}"
+        warn_of(Finding("budget-not-reached", "warning", message, "give sources a greater weight, or add some"))
     said: Found = {}
     for shard in manifest.shards:
         for code, (count, message, advice) in shard.found.items():

@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import CorpusError
 from ..tokenizer.findings import Finding, warn_of
 from .documents import Documents
-from .manifest import NAME, Manifest, Shard
+from .manifest import NAME, VALIDATION, Manifest, Shard
 from .plan import Task
 from .shard import REJECTED, Job
 from .writing import writer_of
@@ -139,12 +139,28 @@ def ended(shards: list[Shard]) -> set[str]:
     return {last.task for last in shards if last.is_last and count[last.task] == last.number + 1}
 
 
+def within_budget(manifest: Manifest) -> list[Shard] | None:
+    """The first shards, as many as reach the budget. `None` if they are not made yet, or there is no budget."""
+    budget, within, place = manifest.settings.budget, list[Shard](), (0, 0)
+    if budget is None or manifest.sums()["tokens"] < budget:
+        return None
+    shards = {(int(shard.task), shard.number): shard for shard in manifest.shards}
+    while budget > 0:
+        if (shard := shards.get(place)) is None:
+            return None
+        within.append(shard)
+        budget -= shard.tokens
+        place = (place[0] + 1, 0) if shard.is_last else (place[0], place[1] + 1)
+    return within
+
+
 def remove_unlisted(folder: Path, manifest: Manifest) -> None:
     """Deletes the files of shards that are not kept, and those that a killed run wrote but did not note."""
     listed = {file.name for shard in manifest.shards for file in shard.files}
     suffixes = (*writer_of(manifest.settings.writing.format).suffixes, REJECTED)
     for path in folder.iterdir():
         stem = path.name.partition(".")[0]
-        is_shard = len(stem) >= 5 and NAME.fullmatch(stem) and path.name.removeprefix(stem) in suffixes
+        number = stem.removeprefix(VALIDATION)
+        is_shard = len(number) >= 5 and NAME.fullmatch(number) and path.name.removeprefix(stem) in suffixes
         if is_shard and path.name not in listed:
             path.unlink()

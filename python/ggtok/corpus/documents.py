@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ..errors import CorpusError
 from .blocks import INPUT, ROW, BadRow, Block, cut_block, last_row, merged, text_sizes
-from .hashing import Hashes
+from .hashing import Hashes, places
 from .manifest import Shard
-from .packages import np, pa
+from .packages import np, npt, pa
 from .plan import Range, Task
 from .reading import read
 from .remote import explained
@@ -19,6 +19,22 @@ from .survey import num_lines
 
 Watch = Callable[[int, int, int], None]
 """Called with how many more bytes of input, documents and tokens are done. If it raises, the work ends."""
+
+
+def parted(table: pa.Table, settings: Settings) -> list[pa.Table]:
+    """The documents to train with, and, if there is a share for it, those for validation.
+
+    A document's text alone decides, so it is in the same part whatever the inputs, weights and order are.
+    """
+    if not settings.validation:
+        return [table]
+    held_out = is_held_out(table, settings)
+    return [table.filter(~held_out), table.filter(held_out)]
+
+
+def is_held_out(table: pa.Table, settings: Settings) -> npt.NDArray[np.bool_]:
+    """Which documents are for validation."""
+    return places(table.column(settings.reading.field), "validation") < settings.validation
 
 
 class Documents:
@@ -52,22 +68,31 @@ class Documents:
                 if block.bad and not range.first_row:
                     before = 1 + num_lines(input, range.start)
                     block = replace(block, bad=[replace(bad, row=before + bad.row) for bad in block.bad])
-                if block.table.num_rows or block.bad:
-                    yield self._named(block, range.input)
-                    row = last_row(block) + 1
+                chosen = self._chosen(block, range)
+                if chosen.table.num_rows or chosen.bad:
+                    yield chosen
                 else:
                     self._watch(block.num_bytes, 0, 0)
+                row = max(row, last_row(block) + 1)
         except CorpusError as error:  # the rest of the file is a bad row
             if not self._settings.skip_bad:
                 raise
             names = (self._settings.reading.field, *self._settings.reading.columns)
             columns = {name: pa.nulls(0) for name in names} | {ROW: pa.array([], pa.int64())}
-            yield self._named(Block(pa.table(columns), [BadRow(input.name, row, str(error))], 0), range.input)
+            yield self._chosen(Block(pa.table(columns), [BadRow(input.name, row, str(error))], 0), range)
 
-    def _named(self, block: Block, number: int) -> Block:
-        """The block with the number of its input in each row."""
-        numbers = pa.array(np.full(block.table.num_rows, number))
-        return replace(block, table=block.table.append_column(INPUT, numbers), source=self._inputs[number].name)
+    def _chosen(self, block: Block, range: Range) -> Block:
+        """The rows that the weight of the input asks for, with its number in each.
+
+        Bad rows and documents for validation are read once, whatever the weight.
+        """
+        input, table = self._inputs[range.input], block.table
+        if input.weight != 1:
+            texts, held_out = table.column(self._settings.reading.field), is_held_out(table, self._settings)
+            is_read = places(texts, f"weight {self._settings.shuffle or 0}") < input.weight - range.time
+            table = table.filter(is_read & ~held_out if range.time else is_read | held_out)
+        table = table.append_column(INPUT, pa.array(np.full(table.num_rows, range.input)))
+        return replace(block, table=table, bad=[] if range.time else block.bad, source=input.name)
 
     def of_shard(self, shard: Shard) -> Iterator[Block]:
         """The documents of the next shard."""

@@ -1,4 +1,4 @@
-"""A hash of documents that does not depend on how their tables are cut, nor on the format of the file they came from.
+"""Hashes of documents that do not depend on how their tables are cut, nor on the format of the file they came from.
 
 Of each column, the lengths of its texts (-1 for a null) and their bytes are hashed apart; other values are written as
 texts. So documents are hashed while they are encoded, and an input is read once.
@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from .blocks import INPUT, ROW
-from .packages import np, pa, pc
+from .packages import np, npt, pa, pc
 
 
 class Hashes:
@@ -39,3 +39,10 @@ class Hashes:
         """The hash; nothing if there were no documents."""
         digests = [digest.digest() for _, digest in sorted(self._of_part.items())]
         return sha256(b"".join(digests)).hexdigest() if digests else ""
+
+
+def places(documents: pa.ChunkedArray, key: str) -> npt.NDArray[np.float64]:
+    """A place from 0 to 1 for each document, which depends on its text and the key alone: equal texts have the same."""
+    texts = (each if isinstance(each, bytes) else str(each).encode() for each in documents.to_pylist())
+    digests = b"".join(sha256(key.encode() + text).digest()[:8] for text in texts)
+    return np.asarray((np.frombuffer(digests, ">u8") >> 11) * 2.0**-53)  # as many bits as a float has

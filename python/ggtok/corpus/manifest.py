@@ -32,6 +32,9 @@ VERSION = 1
 NAME = re.compile(r"\d{1,18}(-\d{1,18})?(\.[a-z.]+)?")
 """The name of a shard, or of one of its files."""
 
+VALIDATION = "val-"
+"""What the names of a shard's files for validation start with."""
+
 MANIFEST, JOURNAL, LOCK = "manifest.json", "journal.jsonl", ".ggtok.lock"
 VOCABULARY = "vocabulary.gguf"
 """The tokenizer without weights, so that `verify` needs no other file."""
@@ -64,6 +67,8 @@ class Shard:
     """Documents by length: under key k those with k significant bits, that is from 2**(k-1) to 2**k - 1 tokens."""
     sources: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     """Documents, tokens and bytes of text by the input's number."""
+    validation: tuple[int, int] = (0, 0)
+    """Documents and tokens in its files for validation, which the other figures include."""
     packing: dict[str, int] = field(default_factory=dict)
     last_row: int = 0
     """Of a stream: the number of the last row read."""
@@ -89,7 +94,8 @@ class Shard:
             raise ValueError(f"{place} has inputs {numbers}, of {len(manifest.inputs)}")
         if not all(bits < 64 for bits in self.lengths):
             raise ValueError(f"{place}.lengths has keys {[*self.lengths]}")
-        if not all(NAME.fullmatch(name) for name in (self.name, *(file.name for file in self.files))):
+        names = (self.name, *(file.name.removeprefix(VALIDATION) for file in self.files))
+        if not all(map(NAME.fullmatch, names)):
             raise ValueError(f"{place} has a name that no shard has")
         counted = Packing.__dataclass_fields__ if manifest.settings.writing.pack else {}
         if self.packing.keys() != counted.keys():
@@ -127,11 +133,13 @@ class InputEntry:
     """When it was last changed, in nanoseconds."""
     sample: str | None
     """SHA-256 of its start, middle and end. What was read of it is hashed by shard."""
+    weight: float = 1.0
+    """How often it is read."""
 
     @property
     def content(self) -> tuple[object, ...]:
         """What is the same for the same file in another place."""
-        return self.format, self.compression, self.size, self.sample
+        return self.format, self.compression, self.size, self.sample, self.weight
 
 
 @dataclass(slots=True)

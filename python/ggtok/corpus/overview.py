@@ -20,7 +20,7 @@ WIDTH = 24
 """Characters of the longest bar."""
 
 LENGTH_HEAD = ("tokens", "documents", "")
-SOURCE_HEAD = ("source", "documents", "tokens", "bytes per token")
+SOURCE_HEAD = ("source", "documents", "tokens", "% of tokens", "bytes per token")
 
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -86,6 +86,9 @@ class Info:
         self.rejected = totals["rejected"]
         """Rows that are not documents."""
         self.cut = totals["cut"]
+        held_out = [shard.validation for shard in manifest.shards]
+        self.validation = {name: sum(sums[at] for sums in held_out) for at, name in enumerate(("documents", "tokens"))}
+        """Documents and tokens in the files for validation, `val-*`, which are among all."""
         self.dropped = totals["dropped"]
         """Documents over `max_length`."""
 
@@ -133,6 +136,7 @@ class Info:
             "lengths": [each._asdict() for each in self.lengths],
             "sources": [{**each._asdict(), "bytes_per_token": each.bytes_per_token} for each in self.sources],
             "packing": self.packing,
+            "validation": self.validation,
             "tokenizer": self.tokenizer,
             "settings": self.settings,
         }
@@ -183,6 +187,8 @@ def summary(info: Info) -> list[tuple[str, str]]:
         (label, f"{number:,}") for label, number in (("rejected rows", info.rejected), ("cut", info.cut)) if number
     ]
     rows += [("dropped as too long", f"{info.dropped:,}")] * (info.dropped > 0)
+    if info.settings["validation"]:
+        rows.append(("for validation", "{documents:,} documents, {tokens:,} tokens".format(**info.validation)))
     if packing:
         size = packing["num_tokens"] + packing["num_padding"]
         rows.append(("sequences", f"{packing['num_sequences']:,} of {info.settings['writing']['pack']:,} tokens"))
@@ -208,15 +214,17 @@ def length_rows(info: Info) -> list[tuple[str, str, str]]:
     ]
 
 
-def source_rows(info: Info, most: int) -> list[tuple[str, str, str, str]]:
-    """The sources with most text: name, documents, tokens, and bytes per token."""
+def source_rows(info: Info, most: int) -> list[tuple[str, ...]]:
+    """The sources with most text: name, documents, tokens, their share of all, and bytes per token."""
     ordered = sorted(info.sources, key=lambda source: -source.text_bytes)
     shown, others = ordered[:most], ordered[most:]
     rows = [(each.name, each.documents, each.tokens, each.text_bytes) for each in shown]
     if others:
         sums = (sum(each.documents for each in others), sum(each.tokens for each in others))
         rows.append((f"and {len(others):,} more", *sums, sum(each.text_bytes for each in others)))
-    return [(name, f"{documents:,}", f"{tokens:,}", _ratio(size, tokens)) for name, documents, tokens, size in rows]
+    return [
+        (name, f"{n:,}", f"{num:,}", _ratio(100 * num, info.tokens), _ratio(size, num)) for name, n, num, size in rows
+    ]
 
 
 def info(folder: str | os.PathLike[str]) -> Info:

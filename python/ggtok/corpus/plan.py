@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import zip_longest
+from itertools import product, zip_longest
+from math import ceil
 
 from .sources import KINDS, Input
 from .survey import PartStart, Survey
@@ -31,6 +32,8 @@ class Range:
     """`None` is the end of the input."""
     first_row: int
     """The number of the row at `start`, counted from 1; 0 if the lines before it were not counted."""
+    time: int = 0
+    """How often it was read before: inputs with a weight of more than 1 are read several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,27 +104,30 @@ def plan(
         part: Only what is in this part of all inputs.
         done: Tasks of earlier runs. What they made is left out, and the names follow theirs.
     """
-    made = {(piece.input, piece.start) for task in done for piece in task.ranges}
-    pieces: list[tuple[Range, int]] = []
+    made = {(piece.input, piece.start, piece.time) for task in done for piece in task.ranges}
+    pieces: list[tuple[Range, float]] = []
     streams: list[Range] = []
-    for number, (input, survey) in enumerate(zip(inputs, surveys, strict=True)):
+    most = ceil(max((input.weight for input in inputs), default=0))
+    for time, (number, (input, survey)) in product(range(most), enumerate(zip(inputs, surveys, strict=True))):
+        if (share := min(input.weight - time, 1)) <= 0:
+            continue
         cuts = survey.cuts if survey else (PartStart(0, 1),)
         whole = is_whole(input, shard_size)
         for cut, after in zip_longest(cuts, cuts[1:]):
-            if (number, cut.start) in made or not is_in_part(part, input.name, 0 if whole else cut.start):
+            if (number, cut.start, time) in made or not is_in_part(part, input.name, 0 if whole else cut.start):
                 continue
-            piece = Range(number, cut.start, None if after is None else after.start, cut.row)
+            piece = Range(number, cut.start, None if after is None else after.start, cut.row, time)
             if survey is None or (input.compression is not None and survey.size > shard_size and len(cuts) == 1):
                 streams.append(piece)
             elif KINDS[input.format].has_lines and (input.compression is None or len(cuts) == 1):
-                pieces.append((piece, (survey.size if after is None else after.start) - cut.start))
+                pieces.append((piece, share * ((survey.size if after is None else after.start) - cut.start)))
             else:  # a table is cut by row groups, not by bytes, and the size of an unpacked text is not known
-                pieces.append((piece, cut_size(shard_size, seed) if len(cuts) > 1 else survey.size))
+                pieces.append((piece, share * (cut_size(shard_size, seed) if len(cuts) > 1 else survey.size)))
     if seed is not None:
         order = sorted(range(len(pieces)), key=lambda place: sha256(b"%d %d" % (seed, place)).digest())
         pieces = [pieces[place] for place in order]
     groups: list[list[Range]] = []
-    room = 0
+    room = 0.0
     for piece, size in pieces:
         if not groups or room < size / 2:  # more of it would be too much than would be missing without it
             groups.append([])
@@ -130,7 +136,8 @@ def plan(
         room -= size
     tasks = [(tuple(group), False) for group in groups] + [((stream,), True) for stream in streams]
     if seed is None:
-        tasks.sort(key=lambda task: task[0][0].input)  # streams keep their place among the other inputs
+        # Streams keep their place among the other inputs.
+        tasks.sort(key=lambda task: (task[0][0].time, task[0][0].input))
     first = max((int(task.name) for task in done), default=-1) + 1
     width = max(5, len(str(first + len(tasks))))  # so that names sort as numbers do
     return [Task(f"{number:0{width}}", ranges, is_stream) for number, (ranges, is_stream) in enumerate(tasks, first)]

@@ -12,11 +12,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from itertools import chain
+from math import ceil
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from stat import S_ISREG
@@ -29,7 +30,7 @@ from ..tokenizer.files import lock, no_follow, remove_parts, replacing
 from ..tokenizer.keys import CHAT_TEMPLATE
 from ..tokenizer.seam import metadata_of
 from .child import Child
-from .continuing import Call, Options, carry_over, ended, remove_unlisted, task_of
+from .continuing import Call, Options, carry_over, ended, remove_unlisted, task_of, within_budget
 from .manifest import JOURNAL, LOCK, MANIFEST, VERSION, VOCABULARY, InputEntry, Manifest, Shard, TokenizerEntry
 from .plan import Task, cut_size, is_in_part, is_whole, plan
 from .shard import REJECTED, Job, make_shards
@@ -74,7 +75,7 @@ Progress = Callable[[State], None]
 
 
 class _Stopped(BaseException):
-    """Ends the work of a thread after another one failed, or after Ctrl-C."""
+    """Ends the work of a thread after another one failed, after Ctrl-C, or once the budget is reached."""
 
 
 def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifest:
@@ -107,14 +108,18 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         inputs = [replace(each, name=entry.name) for each, entry in zip(job.inputs, manifest.inputs, strict=True)]
         job = replace(job, inputs=inputs, done={shard.name: shard for shard in manifest.shards}, run=manifest.run)
         done = {shard.task: task_of(shard) for shard in manifest.shards if shard.run < manifest.run}
-        tasks = plan(inputs, surveys, size, job.settings.shuffle, part, done.values())
+        tasks = [*done.values(), *plan(inputs, surveys, size, job.settings.shuffle, part, done.values())]
         all_done = ended(manifest.shards)
-        missing = [task for task in (*done.values(), *tasks) if task.name not in all_done]
+        missing = [task for task in tasks if task.name not in all_done] if within_budget(manifest) is None else []
         manifest.complete = before is not None and before.complete and not missing
         if before is None or replace(manifest, totals=before.totals) != before:
             _keep_vocabulary(job)
             manifest.write(folder)
-        _make(job, missing, threads, manifest, state, progress)
+        with suppress(_Stopped):
+            _make(job, missing, threads, manifest, state, progress)
+        if (within := within_budget(manifest)) is not None:
+            manifest.shards = within
+            remove_unlisted(folder, manifest)
         _check_bad(manifest, options.max_bad)
         if not manifest.complete or (folder / JOURNAL).exists():  # else the last run was killed just before
             manifest.complete = True
@@ -129,7 +134,8 @@ def _survey(job: Job, state: State, call: Call) -> list[Survey | None]:
     size = cut_size(settings.shard_size, settings.shuffle)
     counts = settings.skip_bad or settings.reading.is_chat or writer_of(settings.writing.format).has_index
     files = [input for input in job.inputs if input.path is not None]
-    state.total_bytes = None if len(files) < len(job.inputs) else sum(input.size or 0 for input in files)
+    sizes = [(input.size or 0) * ceil(input.weight) for input in files]
+    state.total_bytes = sum(sizes) if len(files) == len(job.inputs) else None
 
     unpacks = settings.shuffle is not None
 
@@ -166,7 +172,7 @@ def _check_bad(manifest: Manifest, max_bad: float | None) -> None:
 
 
 def _make(job: Job, missing: list[Task], threads: int, manifest: Manifest, state: State, progress: Progress) -> None:
-    """Makes the missing shards, and notes each in the journal."""
+    """Makes the missing shards, and notes each in the journal. Raises `_Stopped` when the budget is reached."""
     all_done = ended(manifest.shards)
     state.shards = len(manifest.shards)
     # A stream that has not ended is read from its start again.
@@ -195,6 +201,8 @@ def _make(job: Job, missing: list[Task], threads: int, manifest: Manifest, state
             manifest.add(job.folder, shard)
             state.shards += 1
             state.finished.append({name: getattr(shard, name) for name in ("name", "documents", "tokens", "rejected")})
+            if within_budget(manifest) is not None:
+                raise _Stopped
 
         _on_threads(make, missing, workers, state, progress, note)
 
@@ -294,7 +302,7 @@ def _begun(job: Job, surveys: list[Survey | None]) -> Manifest:
             path_from(job.folder, input),
             input.format,
             input.compression,
-            *((survey.size, survey.time, survey.sample) if survey else (None, None, None)),
+            *((survey.size, survey.time, survey.sample, input.weight) if survey else (None, None, None, input.weight)),
         )
         for input, survey in zip(job.inputs, surveys, strict=True)
     ]

@@ -170,8 +170,12 @@ class Settings:
     """The seed, an int of any size; `None` keeps the order."""
     skip_bad: bool = False
     """Whether bad rows go to a separate file. Otherwise the first one ends the run."""
+    validation: float = 0.0
+    """The share of documents that go to shards for validation."""
+    budget: int | None = None
+    """The tokens after which the corpus ends, with the shard that reaches them."""
 
     @property
     def spans_inputs(self) -> bool:
         """Whether the place of a document depends on all inputs, so that none can be added or changed later."""
-        return self.shuffle is not None
+        return self.shuffle is not None or self.budget is not None

@@ -11,8 +11,8 @@ from ..errors import CorpusError
 from ..tokenizer.base import BaseTokenizer
 from .blocks import IDS, INPUT, MASK, ROW, SOURCE, BadRow, Block, num_tokens, text_sizes
 from .chats import add_found
-from .documents import Documents, Watch
-from .manifest import Shard
+from .documents import Documents, Watch, parted
+from .manifest import VALIDATION, Shard
 from .packages import np, pa
 from .packing import Packer
 from .plan import Part, Task
@@ -78,8 +78,9 @@ def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
 def _write(job: Job, blocks: Iterator[Block], shard: Shard, files: ShardFiles, watch: Watch) -> None:
     """Writes the documents of a shard in their final order, and adds up their figures."""
     settings, rejected = job.settings, None
-    writer = writer_of(settings.writing.format)(files, settings.writing)
-    stages = Stages(settings, shard.name, writer.write)
+    names = prefixes(shard.name, settings)
+    writers = [writer_of(settings.writing.format)(files.named(name), settings.writing) for name in names]
+    stages = [Stages(settings, name, writer.write) for name, writer in zip(names, writers, strict=True)]
     for block in blocks:
         encoded = encode_block(block, job.tokenizer, settings.encoding, job.threads)
         for bad in encoded.bad:
@@ -88,13 +89,26 @@ def _write(job: Job, blocks: Iterator[Block], shard: Shard, files: ShardFiles, w
             rejected = rejected or files.open(REJECTED)
             rejected.write(_line(bad))
             shard.rejected += 1
+        parts = parted(encoded.table, settings)
         if encoded.table.num_rows or not encoded.bad:
-            stages.push(selected(encoded.table, settings, job.inputs))
+            for stage, table in zip(stages, parts, strict=True):
+                stage.push(selected(table, settings, job.inputs))
         sums = _count(shard, encoded, settings.reading.field)
+        for table in parts[1:]:
+            documents, tokens = shard.validation
+            tokens += int(num_tokens(table.column(IDS)).sum())
+            shard.validation = documents + table.num_rows, tokens
         shard.input_bytes += block.num_bytes
         watch(block.num_bytes, *sums)
-    shard.packing = stages.finish()
-    writer.close()
+    for stage, writer in zip(stages, writers, strict=True):
+        for name, number in stage.finish().items():
+            shard.packing[name] = shard.packing.get(name, 0) + number
+        writer.close()
+
+
+def prefixes(shard: str, settings: Settings) -> list[str]:
+    """What the names of a shard's files start with: those to train with, and those for validation if there are any."""
+    return [shard, VALIDATION + shard] if settings.validation else [shard]
 
 
 class Stages:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,9 @@ from .remote import explained, is_url, listed, located
 from .settings import InputFormat
 
 STANDARD_INPUT = "-"
+
+MOST_PASSES = 100
+"""More is a mistake: a corpus that repeats its documents four times teaches little more than one that does not."""
 
 TEXTS = """
     .txt .text .md .markdown .rst .tex .html .htm .xml .yaml .yml .toml .ini .cfg .log .py .pyi .c .h .cc .cpp .hpp .cu
@@ -75,6 +78,8 @@ class Input:
     """pyarrow's name of it."""
     size: int | None
     """Bytes; `None` for standard input."""
+    weight: float = 1.0
+    """How often its documents are read; of a fraction, a sample of them."""
 
     def open(self) -> Any:
         """The file, to be read from any place. Raises `OSError` if it cannot be opened."""
@@ -100,7 +105,11 @@ class Input:
 
 
 def inputs(
-    sources: Iterable[str | os.PathLike[str]], *, format: InputFormat | None = None, without: Path | None = None
+    sources: Iterable[str | os.PathLike[str]],
+    *,
+    format: InputFormat | None = None,
+    without: Path | None = None,
+    weights: Mapping[str, float] | None = None,
 ) -> list[Input]:
     """The inputs that some sources stand for.
 
@@ -109,16 +118,24 @@ def inputs(
             also in folders below, except hidden ones; "-" for standard input.
         format: The format of all of them. Default: by the ending of each.
         without: The output folder. Files in it are not found in folders and by patterns.
+        weights: The weights of some of the sources.
 
     Raises:
         CorpusError: A source does not exist, cannot be read or stands for nothing; a format is unknown; a file comes
-            twice; there are no sources.
+            twice; there are no sources; a weight is out of range or of no source.
     """
+    names, weights = [os.fspath(source) for source in sources], weights or {}
+    for name, weight in weights.items():
+        if name not in names:
+            raise CorpusError(f"a weight is for {name!r}, which is not one of the sources{nearest(name, names)}")
+        most = 1 if name == STANDARD_INPUT else MOST_PASSES  # which can be read only once
+        if not 0 < weight <= most:
+            raise CorpusError(f"its weight must be more than 0 and at most {most}, not {weight}", source=name)
     output = None if without is None else os.path.realpath(without)
     found: list[Input] = []
     seen: dict[tuple[int | str, int], str] = {}
-    for source in sources:
-        for each in _of_source(os.fspath(source), format, output):
+    for source in names:
+        for each in _of_source(source, format, output):
             key: tuple[int | str, int] = (each.path or "", -1)
             if each.path is not None and not is_url(each.path):
                 status = os.stat(each.path)
@@ -127,7 +144,7 @@ def inputs(
                 also = "" if seen[key] == each.name else f", once as {seen[key]}"
                 raise CorpusError(f"this file is named twice{also}: its documents would count twice", source=each.name)
             seen[key] = each.name
-            found.append(each)
+            found.append(replace(each, weight=float(weights.get(source, 1))))
     if not found:
         raise CorpusError("there are no inputs: name files, folders or patterns")
     return found

@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise, zip_longest
+from itertools import pairwise
 from pathlib import Path
 
 from ..errors import CorpusError
@@ -24,12 +24,12 @@ from ..tokenizer.numbers import at_least, num_threads
 from .blocks import BOUNDARIES, IDS, MASK
 from .building import TokenizerOrPath, opened
 from .continuing import task_of
-from .documents import Documents
+from .documents import Documents, parted
 from .manifest import MANIFEST, VOCABULARY, Manifest, Shard
 from .overview import manifest_of
 from .packages import check_packages, np, npt, pa
 from .settings import Settings
-from .shard import Stages, selected
+from .shard import Stages, prefixes, selected
 from .sources import Input, path_at
 from .table import encode_block
 from .writing import writer_of
@@ -155,7 +155,7 @@ def _check_documents(
     """Encodes documents again, shard by shard."""
     settings = manifest.settings
     inputs = [
-        Input(each.name, path_at(folder, each.path), each.format, each.compression, each.size)
+        Input(each.name, path_at(folder, each.path), each.format, each.compression, each.size, each.weight)
         for each in manifest.inputs
     ]
     gone = {number: reason for number, input in enumerate(inputs) if (reason := _gone(input)) is not None}
@@ -210,40 +210,47 @@ def _compare(
 
     Raises `CorpusError` at the first difference, or if a file of the shard is damaged.
     """
-    format = writer_of(settings.writing.format)
-    rows = format.read(folder / shard.name)
-    masks = format.read(folder / shard.name, MASK) if settings.reading.is_chat and format.has_masks else None
-    names = (IDS,) if masks is None else (IDS, MASK)
+    names = prefixes(shard.name, settings)
+    parts = [_Part(folder / name, settings) for name in names]
+    stages = [Stages(settings, name, part.compare) for name, part in zip(names, parts, strict=True)]
     compared = 0
-
-    def tables() -> Iterator[pa.Table]:
-        """The documents encoded again, in the order in which they were written."""
-        nonlocal compared
-        made: list[pa.Table] = []
-        stages = Stages(settings, shard.name, made.append)
-        for block in documents.of_shard(Shard(shard.name)):
-            table = encode_block(block, tokenizer, settings.encoding, 1).table
-            wanted = table.slice(0, None if limit is None else limit - compared)
-            _decode(wanted, settings, tokenizer, found)
-            compared += wanted.num_rows
-            stages.push(selected(table, settings, inputs))
-            yield from made
-            made.clear()
-        stages.finish()
-        yield from made
-
-    columns = ([_written(table, settings, name) for name in names] for table in tables())
-    expected = (row for each in columns for row in zip(*each, strict=True))
-    written = zip(rows) if masks is None else zip(rows, masks, strict=False)
-    for number, (old, new) in enumerate(zip_longest(islice(written, limit), islice(expected, limit)), 1):
-        if new is None:
-            raise CorpusError(f"it has rows after row {number - 1}, which belong to no document")
-        if old is None or not np.array_equal(old[0], new[0]):
-            raise CorpusError(f"row {number} does not have the tokens of its documents")
-        if not np.array_equal(old[-1], new[-1]):
-            raise CorpusError(f"row {number} does not have the mask of its conversations")
+    for block in documents.of_shard(Shard(shard.name)):
+        table = encode_block(block, tokenizer, settings.encoding, 1).table
+        wanted = table.slice(0, None if limit is None else limit - compared)
+        _decode(wanted, settings, tokenizer, found)
+        compared += wanted.num_rows
+        for stage, rows in zip(stages, parted(table, settings), strict=True):
+            stage.push(selected(rows, settings, inputs))
+        if limit is not None and sum(part.number for part in parts) >= limit:
+            break
+    else:
+        for stage, part in zip(stages, parts, strict=True):
+            stage.finish()
+            if next(part.rows, None) is not None:
+                raise CorpusError(f"it has rows after row {part.number}, which belong to no document")
     found.documents += compared
-    found.masks += compared if masks is not None else 0
+    found.masks += compared * (MASK in parts[0].columns)
+
+
+class _Part:
+    """The files of a shard to train with, or for validation, read along with the tables that they were made from."""
+
+    def __init__(self, prefix: Path, settings: Settings) -> None:
+        format = writer_of(settings.writing.format)
+        self.columns = (IDS, MASK) if settings.reading.is_chat and format.has_masks else (IDS,)
+        self.number = 0
+        self._settings = settings
+        self.rows = zip(*(format.read(prefix, name) for name in self.columns), strict=False)
+
+    def compare(self, table: pa.Table) -> None:
+        """Raises `CorpusError` if the next rows are not those of a table."""
+        for new in zip(*(_written(table, self._settings, name) for name in self.columns), strict=True):
+            self.number += 1
+            old = next(self.rows, None)
+            if old is None or not np.array_equal(old[0], new[0]):
+                raise CorpusError(f"row {self.number} does not have the tokens of its documents")
+            if not np.array_equal(old[-1], new[-1]):
+                raise CorpusError(f"row {self.number} does not have the mask of its conversations")
 
 
 def _written(table: pa.Table, settings: Settings, name: str) -> Iterator[npt.NDArray[np.int32]]:

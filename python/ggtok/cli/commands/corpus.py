@@ -44,6 +44,32 @@ def size(value: str) -> int:
         raise click.BadParameter(f"{value!r} is not a size such as 256M or 1G") from None
 
 
+def share(value: str) -> float:
+    """A share of documents, in percent or not."""
+    try:
+        return float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a share such as 0.5%") from None
+
+
+def tokens(value: str) -> int:
+    """A number of tokens, with K, M, B or T for powers of 1000."""
+    number, unit = value[:-1], "KMBT".find(value[-1:].upper())
+    try:
+        return int(float(number) * 1000 ** (unit + 1)) if value and unit >= 0 else int(value)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(f"{value!r} is not a number of tokens such as 500M or 10B") from None
+
+
+def weight(value: str) -> tuple[str, float]:
+    """SOURCE=W."""
+    name, _, number = value.rpartition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a source and its weight, such as web=0.5") from None
+
+
 def bound(value: str) -> float:
     """A number of rows, or a share of them in percent."""
     try:
@@ -105,6 +131,11 @@ def command() -> None:
     show_default=True,
     help="What to do with longer ones.",
 )
+@click.option(
+    "--weight", type=weight, multiple=True, metavar="SOURCE=W", help="How often to read a source, such as code=2.5."
+)
+@click.option("--budget", type=tokens, metavar="N", help="The tokens after which the corpus ends, such as 10B.")
+@click.option("--validation", type=share, default="0", metavar="P%", help="Documents for validation, such as 0.5%.")
 @click.option("--shuffle", type=int, metavar="SEED", help="Shuffle the documents.")
 @click.option("--pack", type=int, metavar="LENGTH", help="Pack documents into sequences (parquet, arrow).")
 @click.option("--pad-id", type=int, metavar="ID", help="What fills packed sequences. Default: padding token, or EOS.")
@@ -130,6 +161,7 @@ def build_command(
     model: Model,
     special: dict[str, Any],
     keep: str | None,
+    weight: tuple[tuple[str, float], ...],
     as_json: bool,
     **others: Any,
 ) -> None:
@@ -147,7 +179,7 @@ def build_command(
     if files_from is not None:
         sources += tuple(listed(files_from))
     names = tuple(name for name in (keep or "").split(",") if name)
-    others |= {"field": others["field"] or "text", "messages": others["messages"] or None}
+    others |= {"field": others["field"] or "text", "messages": others["messages"] or None, "weights": dict(weight)}
     tokenizer, state = model.open(), State()
     if as_json:
         print_json(event="start", folder=output, sources=len(sources))

@@ -46,6 +46,12 @@ class ShardFiles:
     def __exit__(self, *error: object) -> None:
         self.discard()
 
+    def named(self, name: str) -> ShardFiles:
+        """Further files of the same shard, with another name."""
+        more = ShardFiles(self.folder, name)
+        more._parts = self._parts
+        return more
+
     def open(self, suffix: str) -> BinaryIO:
         """Opens a file to be written, which `commit` closes and names `FOLDER/NAME` + suffix.
 
