@@ -23,7 +23,7 @@ from .settings import InputFormat
 STANDARD_INPUT = "-"
 
 MOST_PASSES = 100
-"""More is a mistake: a corpus that repeats its documents four times teaches little more than one that does not."""
+"""More is a mistake: past about 40 passes, a document that is read again teaches nothing (Muennighoff et al. 2023)."""
 
 TEXTS = """
     .txt .text .md .markdown .rst .tex .html .htm .xml .yaml .yml .toml .ini .cfg .log .py .pyi .c .h .cc .cpp .hpp .cu
