@@ -231,6 +231,19 @@ def cpu_seconds(pid: int) -> float:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's account of processes")
+def test_evaluate_with_more_tokens(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path, chart = tmp_path / "german.txt", tmp_path / "chart.svg"
+    path.write_text("Das Eichhörnchen sieht ein anderes Eichhörnchen.\n" * 9)
+    arguments = ["evaluate", str(path), "--builtin", "bpe", "--builtin", "wordpiece", "--extend", "4"]
+    lines = shown(capsys, *arguments, "--svg", str(chart), "--json").splitlines()
+    tokens = {row["tokenizer"]: row["tokens"] for row in map(json.loads, lines)}
+    assert [*tokens] == ["bpe", "bpe +4", "wordpiece", "wordpiece +4"]
+    assert tokens["bpe +4"] == Tokenizer.builtin("bpe").count(path.read_text()) - 9 * 8
+    assert "bpe +4" in chart.read_text()
+    assert main(["evaluate", str(path), "--builtin", "bpe", "--extend", "0"]) == 2
+    assert "num_tokens must be at least 1" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["train", "evaluate", "bench", "check"])
 def test_ctrl_c(command: str, tmp_path: Path) -> None:
     """The command ends before its work does, with nothing written and nothing left behind."""

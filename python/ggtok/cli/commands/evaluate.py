@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ... import Tokenizer
+from ... import Tokenizer, extend
 from ...lab.evaluate import WordScore, evaluate, rows_of
 from ...tokenizer.base import BUILTIN
 from ..completion import MODEL
@@ -24,6 +24,7 @@ from ..table import print_table
 @click.option("--reference", metavar="NAME", help="The text that the others translate.")
 @click.option("--svg", type=OUTPUT, metavar="PATH", help="Write a chart of the bytes per token.")
 @click.option("--worst", type=int, default=0, metavar="N", help="List the N words that cost the most tokens.")
+@click.option("--extend", "more", type=int, metavar="N", help="Also with N tokens more, trained on these texts.")
 @takes_network
 @as_json
 def command(
@@ -33,13 +34,14 @@ def command(
     reference: str | None,
     svg: str | None,
     worst: int,
+    more: int | None,
     offline: bool | None,
     as_json: bool,
 ) -> None:
     """Measure how well vocabularies fit texts, side by side: bytes per token, tokens per word, the share of unknown
     tokens, and how much of the vocabulary is used. --worst lists words by the tokens that they take beyond one each
-    time, and how many tokens are in no text. Texts and models are shown by the names of their
-    files, or as much of their paths as distinguishes them; NAME= gives a text another name.
+    time, and how many tokens are in no text. --extend shows what `ggtok extend` would save. Texts and models are shown
+    by the names of their files, or as much of their paths as distinguishes them; NAME= gives a text another name.
     """
     texts = {}
     unnamed = [argument for argument in files if "=" not in argument]
@@ -55,10 +57,15 @@ def command(
     if not opened and not builtin:
         model = Model(os.environ.get("GGTOK_MODEL") or None, None, (), offline)
         opened = {model.path or "bpe": model.open()}
-    named = zip(short_names([*opened, *builtin]), [*opened.values(), *map(Tokenizer.builtin, builtin)], strict=True)
+    named = {}
+    bases = [*opened.values(), *map(Tokenizer.builtin, builtin)]
+    for name, base in zip(short_names([*opened, *builtin]), bases, strict=True):
+        named[name] = base
+        if more is not None:
+            named[f"{name} +{more:,}"] = extend(base, files=texts.values(), num_tokens=more)
     with progress(sum(path.stat().st_size for path in texts.values()) or None, "reading") as advance:
         evaluation = evaluate(
-            dict(named), files=texts, reference=shown.get(reference or "", reference), progress=advance, worst=worst
+            named, files=texts, reference=shown.get(reference or "", reference), progress=advance, worst=worst
         )
     if svg is not None:
         evaluation.to_svg(svg)
