@@ -201,7 +201,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     text.write_text("The same text.\n" * 9)
     base = str(VOCABULARIES / "bpe.gguf")
     out, ids = tmp_path / "out.gguf", tmp_path / "ids.json"
-    assert main(["prune", base, str(text), "-o", str(out), "--ids", str(ids)]) == 0
+    assert main(["prune", "-m", base, str(text), "-o", str(out), "--ids", str(ids)]) == 0
     new, expected = ggtok.prune(TOKENIZERS["bpe"], text)
     assert Tokenizer.from_gguf(out) == new
     assert json.loads(ids.read_text()) == expected.tolist()
@@ -209,5 +209,5 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert f"{len(new.vocab):,} of 13,000 tokens" in printed
     assert "embeddings[ids >= 0]" in printed
     for target in (base, str(text)):
-        assert main(["prune", base, str(text), "-o", target]) == 2
-    assert main(["prune", base, str(text), "-o", str(out), "--ids", str(out)]) == 2
+        assert main(["prune", "-m", base, str(text), "-o", target]) == 2
+    assert main(["prune", "-m", base, str(text), "-o", str(out), "--ids", str(out)]) == 2

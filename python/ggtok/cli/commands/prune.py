@@ -6,40 +6,30 @@ import json
 
 import click
 
-from ... import Tokenizer
 from ...lab.prune import prune
 from ...tokenizer.files import write
-from ...tokenizer.seam import metadata_of
-from ..completion import MODEL
+from ...tokenizer.seam import metadata_of, path_of
 from ..file_arguments import OUTPUT, check_output, text_path
-from ..options import takes_network
+from ..options import Model, takes_model
 from ..output import printable
 
 
 @click.command(short_help="Drop the tokens that texts do not need.")
-@click.argument("model", type=MODEL)
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
+@takes_model
 @click.option("-o", "--output", required=True, type=OUTPUT, metavar="PATH", help="The GGUF file to write.")
 @click.option("--ids", "ids_to", type=OUTPUT, metavar="PATH", help="Write the new id of each old one: a list in JSON.")
 @click.option("--parse-special", is_flag=True, help="Read control tokens written in the texts as tokens.")
-@takes_network
-def command(
-    model: str,
-    files: tuple[str, ...],
-    output: str,
-    ids_to: str | None,
-    parse_special: bool,
-    offline: bool | None,
-) -> None:
-    """Write the vocabulary of MODEL without the tokens that the texts do not need: the texts are encoded to the same
+def command(files: tuple[str, ...], model: Model, output: str, ids_to: str | None, parse_special: bool) -> None:
+    """Write a model's vocabulary without the tokens that the texts do not need: the texts are encoded to the same
     tokens as before, under new ids. The new file has no weights.
 
     In the list of --ids, a token that was dropped has the id -1.
     """
-    paths = list(map(text_path, files))
-    check_output(output, [model, *paths])
-    check_output(ids_to, [model, *paths, output])
-    base = Tokenizer.from_model(model, offline=offline)
+    base, paths = model.open(), list(map(text_path, files))
+    inputs = [*paths, *filter(None, [path_of(base)])]
+    check_output(output, inputs)
+    check_output(ids_to, [*inputs, output])
     tokenizer, ids = prune(base, files=paths, parse_special=parse_special)
     tokenizer.to_gguf(output)
     if ids_to is not None:
