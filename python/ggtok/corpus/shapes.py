@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 SHAREGPT = {"human": "user", "gpt": "assistant", "function_response": "tool", "observation": "tool"}
-"""Its roles that others call otherwise."""
+"""The roles that have another name there."""
 
 LIST = re.compile(r"\s*\[\s*\{")
 """How the JSON of a list of messages begins."""
@@ -23,7 +23,7 @@ class Shape(NamedTuple):
     """A shape of rows."""
 
     fields: tuple[str, ...]
-    """How they are usually called."""
+    """Their usual names."""
     messages: Callable[..., list[Any]]
     """Makes messages of their values. Raises `ValueError` if they are none."""
     optional: tuple[int, ...] = ()

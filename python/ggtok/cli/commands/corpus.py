@@ -232,8 +232,8 @@ def verify_command(
     context: click.Context, folders: tuple[str, ...], sample: int, is_all: bool, model: Model, as_json: bool
 ) -> None:
     """Check that every file of a corpus has its hash, and that documents encoded again have the tokens that were
-    written, and decode to their text. The tokenizer is the one in the folder, or else must be the same. Of several
-    folders, also check that they are parts of a whole, and that none is missing.
+    written, and decode to their text. The tokenizer is the one that the folder keeps; one that you name must
+    be the same. Of several folders, also check that they are parts of a whole, and that none is missing.
 
     The exit code is 1 if something is wrong.
     """

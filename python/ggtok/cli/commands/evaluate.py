@@ -24,7 +24,7 @@ from ..table import print_table
 @click.option("--reference", metavar="NAME", help="The text that the others translate.")
 @click.option("--svg", type=OUTPUT, metavar="PATH", help="Write a chart of the bytes per token.")
 @click.option("--worst", type=int, default=0, metavar="N", help="List the N words that cost the most tokens.")
-@click.option("--extend", "more", type=int, metavar="N", help="Also with N tokens more, trained on these texts.")
+@click.option("--extend", "more", type=int, metavar="N", help="Add each with N more tokens, trained on these texts.")
 @takes_network
 @as_json
 def command(
