@@ -150,16 +150,11 @@ pub mod internals {
 
 /// The names and texts that the loader knows, for documentation and for checks against llama.cpp.
 pub mod tables {
-    use crate::vocabulary::{Kind, SLOTS, defaults, repairs};
+    pub use crate::vocabulary::repairs::loader_texts;
+    use crate::vocabulary::{Kind, defaults};
 
     /// All values of `tokenizer.ggml.model` with their algorithms.
     pub fn models() -> impl Iterator<Item = (&'static str, Kind)> {
         defaults::MODELS.iter().map(|row| (row.name, row.algorithm.kind()))
-    }
-
-    /// The texts that identify special tokens, per slot: `eot` … `fim_sep`, `eog` and `user_defined`.
-    pub fn loader_texts() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-        let found = SLOTS.iter().filter(|slot| !slot.texts.is_empty()).map(|slot| (slot.name, slot.texts));
-        found.chain([("eog", repairs::END_OF_GENERATION), ("user_defined", repairs::USER_DEFINED)])
     }
 }

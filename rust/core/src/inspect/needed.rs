@@ -25,7 +25,7 @@ use crate::encode::model::sampler::Dropping;
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::tokenizer::Tokenizer;
-use crate::vocabulary::repairs::{END_OF_GENERATION, USER_DEFINED};
+use crate::vocabulary::repairs::loader_texts;
 use crate::vocabulary::{Attributes, Kind, SLOTS, Vocabulary};
 
 /// Further texts that the loader, or hybrid DNA, looks up.
@@ -69,7 +69,7 @@ pub fn needed(tokenizer: &Tokenizer, used: &[TokenId]) -> (Vec<TokenId>, Vec<u32
     }
 
     let ids = || 0..vocabulary.len() as TokenId;
-    let texts = SLOTS.iter().flat_map(|slot| slot.texts).chain(END_OF_GENERATION).chain(USER_DEFINED).chain(LOOKED_UP);
+    let texts = loader_texts().flat_map(|(_, texts)| texts).chain(LOOKED_UP);
     tokens.extend(texts.filter_map(|text| vocabulary.id(text.as_bytes())));
     tokens.extend(SLOTS.iter().filter_map(|slot| (slot.id)(vocabulary.special())));
     let special = Attributes::CONTROL.with(Attributes::UNKNOWN).with(Attributes::USER_DEFINED).with(Attributes::BYTE);

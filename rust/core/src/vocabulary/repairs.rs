@@ -83,14 +83,20 @@ impl fmt::Display for Repair {
 
 /// Texts that end generation.
 #[rustfmt::skip]
-pub(crate) const END_OF_GENERATION: &[&str] = &[
+const END_OF_GENERATION: &[&str] = &[
     "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>", "<end_of_turn>",
     "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>",
     "<end_of_utterance>", "<eos>", "<turn|>", "<|tool_response>", "<｜end▁of▁sentence｜>", "[e~[",
 ];
 
 /// Texts that are always shown, whatever their declared type.
-pub(crate) const USER_DEFINED: &[&str] = &["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
+const USER_DEFINED: &[&str] = &["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
+
+/// The texts that identify special tokens, per slot: `eot` … `fim_sep`, `eog` and `user_defined`.
+pub fn loader_texts() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    let found = SLOTS.iter().filter(|slot| !slot.texts.is_empty()).map(|slot| (slot.name, slot.texts));
+    found.chain([("eog", END_OF_GENERATION), ("user_defined", USER_DEFINED)])
+}
 
 impl Vocabulary {
     /// Turns a vocabulary as its file declares it into the one that llama.cpp works with.
