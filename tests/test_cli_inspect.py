@@ -170,9 +170,9 @@ def test_check_marks_each_file(flawed: str) -> None:
     wrong = ["--override-kv", "tokenizer.ggml.nonsense=int:3"]
     shown = on_terminal("check", path_of("bpe"), flawed, width=300).text.splitlines()
     assert [line[0] for line in shown] == ["✓", "!", " ", "2"]
-    assert on_terminal("check", path_of("bpe"), *wrong).text.startswith(f"✗ {path_of('bpe')}\n  error: ")
+    assert on_terminal("check", path_of("bpe"), *wrong, width=300).text.startswith(f"✗ {path_of('bpe')}\n  error: ")
     assert "\x1b[32m✓" in on_terminal("check", path_of("bpe")).raw
-    ascii = on_terminal("check", path_of("bpe"), PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    ascii = on_terminal("check", path_of("bpe"), width=300, PYTHONUTF8="0", PYTHONIOENCODING="ascii")
     assert ascii.text == f"+ {path_of('bpe')}: no problems\n"
 
 

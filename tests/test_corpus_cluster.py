@@ -60,7 +60,11 @@ def test_inputs_come_from_a_list(tmp_path: Path, many: list[Path], separator: st
 
 
 @pytest.mark.parametrize("of", [1, 3, 50])
-def test_parts_are_together_all_of_it(tmp_path: Path, many: list[Path], of: int) -> None:
+def test_parts_are_together_all_of_it(
+    tmp_path: Path, many: list[Path], of: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(many[0].parent)
+    many = [Path(path.name) for path in many]  # the names decide, and that of a temporary folder is never the same
     build(many, tmp_path / "whole", **PLAIN)
     folders = [tmp_path / str(number) for number in range(1, of + 1)]
     for number, folder in enumerate(folders, 1):

@@ -168,6 +168,29 @@ fn an_encoder_keeps_a_shared_tokenizer_and_moves_between_threads() {
     assert_eq!(ids.join().expect("no panic"), (Ok(expected.clone()), Ok(expected.len())));
 }
 
+fn check_ends(text: &str, max_tokens: usize, options: EncodeOptions) {
+    let text = Segmentable::new(text);
+    for tokenizer in &*TOKENIZERS {
+        for side in [Truncation::Right, Truncation::Left, Truncation::Middle] {
+            let whole = Ends { head: text.clone(), tail: text.clone(), is_whole: true };
+            let expected = tokenizer.encoder().truncate_ends(&whole, max_tokens, side, options);
+            let expected = expected.expect("a large budget").expect("a whole text");
+            let found = tokenizer.encoder().truncate(&text, max_tokens, side, options).expect("a large budget");
+            assert_eq!((found.start, found.end), expected, "{side:?}");
+        }
+    }
+}
+
+#[test]
+fn a_long_word_that_is_unknown_is_one_token_at_the_end_of_a_text() {
+    let word = format!("\u{FB01}{}", "1234".repeat(10_000));
+    for before in ["", "a word, ", &"some words ".repeat(2000)] {
+        for max_tokens in [3, 4, 10] {
+            check_ends(&format!("{before}{word}"), max_tokens, EncodeOptions::new());
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 12 } else { 200 }))]
     #[test]
@@ -179,16 +202,6 @@ proptest! {
     ) {
         let (text, more) = (String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&more));
         let text = [text.repeat(1 + 20_000 / (1 + text.len())), more.repeat(1 + 20_000 / (1 + more.len()))].concat();
-        let text = Segmentable::new(&text);
-        let options = EncodeOptions::new().parse_special(parse_special);
-        for tokenizer in &*TOKENIZERS {
-            for side in [Truncation::Right, Truncation::Left, Truncation::Middle] {
-                let whole = Ends { head: text.clone(), tail: text.clone(), is_whole: true };
-                let expected = tokenizer.encoder().truncate_ends(&whole, max_tokens, side, options);
-                let expected = expected.expect("a large budget").expect("a whole text");
-                let found = tokenizer.encoder().truncate(&text, max_tokens, side, options).expect("a large budget");
-                prop_assert_eq!((found.start, found.end), expected);
-            }
-        }
+        check_ends(&text, max_tokens, EncodeOptions::new().parse_special(parse_special));
     }
 }

@@ -86,10 +86,13 @@ impl ScratchPool {
     pub(crate) fn with<T>(&self, work: impl FnOnce(Box<Scratch>) -> (T, Box<Scratch>)) -> T {
         let latest = self.lockers().nth(LATEST.get()).and_then(Locker::lock);
         let mut locker = latest.unwrap_or_else(|| self.another_locker());
+        let index = LATEST.get();
         let Space { scratch, epoch } = locker.take().unwrap_or_else(|| self.new_space());
         let (result, scratch) = work(scratch);
         *locker = Some(Space { scratch, epoch });
         drop(locker);
+        // A call inside this one had the next locker. Without this, each such call would take a new one.
+        LATEST.set(index);
         // Read only after unlocking: who changes it passes over locked lockers.
         if self.epoch.load(Ordering::SeqCst) != epoch {
             self.share_out(|_| ());
@@ -233,6 +236,20 @@ mod tests {
         assert!(bytes > 0);
         meet(&one);
         assert_eq!(one.cache_bytes(), NUM_THREADS * bytes);
+    }
+
+    #[test]
+    fn calls_inside_calls_share_a_space() {
+        let one = tokenizer();
+        for _ in 0..2 * BLOCK {
+            one.with_encoder(|encoder| {
+                check(encoder);
+                one.with_encoder(check);
+            });
+        }
+        let bytes = one.cache_bytes();
+        meet(&one);
+        assert_eq!(one.cache_bytes(), NUM_THREADS * bytes / 2);
     }
 
     #[test]

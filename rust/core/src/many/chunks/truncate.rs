@@ -5,7 +5,8 @@
 //! encodes what is kept each time. If that takes too long, it becomes a binary search.
 //!
 //! Only the ends of a long text are read: at the start as far as a stream is certain of the tokens, and at the end as
-//! far as the tokens that count are the same when half as much is read. The whole text is read if neither happens.
+//! far as the tokens that count are the same when half as much is read, and a settled place is before them. The whole
+//! text is read if neither happens.
 //!
 //! O(n) for n kept bytes, times the characters of about two tokens, if a text has a settled place every so often.
 
@@ -32,6 +33,8 @@ const SINGLE_STEPS: usize = 2 * CODE_POINTS_BEYOND;
 /// How much of each end of a text is read at first, in bytes (or characters) per token of the budget, and at least.
 const BYTES_PER_TOKEN: usize = 8;
 const LEAST_READ: usize = 1 << 12;
+/// How many bytes of an end a stream takes before its tokens are counted.
+const BYTES_AT_ONCE: usize = 1 << 8;
 
 /// Which side of a text is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +144,10 @@ impl Ends<'_> {
             if *is_whole && measure.spans.len() <= room {
                 return Ok(Some((end, end)));
             }
-            if !is_whole && measure.num_certain()? <= room + TOKENS_BEYOND {
+            // What a stream starts with does not continue another text.
+            let are_certain = *is_whole
+                || !options.continues && measure.are_certain(room + TOKENS_BEYOND + 1, 0..head.bytes.len())?;
+            if !are_certain {
                 return Ok(None);
             }
             let share = if side == Truncation::Middle { room.div_ceil(2) } else { room };
@@ -184,27 +190,31 @@ impl Segmentable<'_> {
 }
 
 impl Measure<'_, '_> {
-    /// How many tokens at the start stay the same, whatever text follows. The last one that a stream returns may still
-    /// grow.
-    fn num_certain(&mut self) -> Result<usize, EncodeError> {
-        let plain = EncodeOptions { add_special: false, ..self.options };
+    /// Whether at least `number` tokens at the start of a part stay the same, whatever text follows. The last one that a
+    /// stream returns may still grow.
+    fn are_certain(&mut self, number: usize, part: Range<usize>) -> Result<bool, EncodeError> {
+        let plain = EncodeOptions { add_special: false, continues: false, ..self.options };
         let (mut stream, mut count) = (StreamEncoder::new(self.tokenizer, plain)?, Count::default());
-        // A stream does not continue another text.
-        if !self.options.continues {
-            stream.push(self.text.bytes, &mut count)?;
+        for piece in self.text.bytes[part].chunks(BYTES_AT_ONCE) {
+            stream.push(piece, &mut count)?;
+            if count.0 > number {
+                return Ok(true);
+            }
         }
-        Ok(count.0.saturating_sub(1))
+        Ok(false)
     }
 
-    /// Whether the last `number` tokens are the same if only half of the text is read, so that what comes before makes
-    /// no difference.
+    /// Whether the last `number` tokens are the same if only half of the text is read, and something before them in
+    /// that half is certain, so that what comes before makes no difference: a long word can be unknown as a whole.
     fn ends_alike(&mut self, number: usize) -> Result<bool, EncodeError> {
         let mut half = Spans::default();
         let middle = self.floor(self.len() / 2);
         let plain = EncodeOptions { add_special: false, ..self.options };
         self.tokenizer.encode_within(self.text.text(middle..self.len()), None, plain, self.scratch, &mut half)?;
+        let Some(before) = half.spans.len().checked_sub(number + 1) else { return Ok(false) };
         let mut ends = self.spans.iter().rev().zip(half.spans.iter().rev()).take(number);
-        Ok(ends.len() == number && ends.all(|(in_all, in_half)| in_all.end == middle + in_half.end))
+        Ok(ends.all(|(in_all, in_half)| in_all.end == middle + in_half.end)
+            && self.are_certain(1, middle..middle + half.spans[before].end)?)
     }
 
     /// The end of the longest start of the text with this many tokens.
