@@ -9,7 +9,9 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -192,6 +194,23 @@ def test_overrides_reach_llama_cpp() -> None:
     found = ggtok.verify(tok, ["a"])
     assert found.agrees, str(found)
     assert found.overrides["tokenizer.ggml.add_bos_token"] is False
+
+
+@needs_llama_cpp
+def test_the_log_outlives_the_binding_that_set_it() -> None:
+    code = """
+        import ctypes, gc, os, sys
+        from ggtok.lab.verify.binding import LlamaCpp
+        kept = LlamaCpp(sys.argv[1])
+        LlamaCpp(sys.argv[1])
+        gc.collect()
+        # These take the place of what was freed.
+        log = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+        freed = [log(lambda *_: os._exit(3)) for _ in range(50)]
+        kept.open(sys.argv[2]).close()
+    """
+    path = library.find_library().path
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code), path, SPM], check=True)
 
 
 @needs_llama_cpp

@@ -82,6 +82,9 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 }
 """The functions that every release since b4500 has, with the types of their results and arguments."""
 
+_QUIET = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(lambda *_: None)
+"""A log that is never freed: llama.cpp has one for the process, and calls it after the binding that set it is gone."""
+
 
 class LlamaCpp:
     """A loaded library."""
@@ -99,8 +102,7 @@ class LlamaCpp:
             problem = str(error).removeprefix(f"{path}: ")
             raise LibraryError(f"it cannot be loaded: {problem}", path=path) from None
         self.calls = {name: self._function(name, *types) for name, types in FUNCTIONS.items()}
-        self._quiet = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(lambda *_: None)
-        self.calls["llama_log_set"](ctypes.cast(self._quiet, _pointer), None)
+        self.calls["llama_log_set"](ctypes.cast(_QUIET, _pointer), None)
         self.calls["llama_backend_init"]()
         self._flags = self._layout()
         self._check_layout()
