@@ -99,6 +99,7 @@ EVERY: dict[str, dict[str, Any]] = {
     "append_eos": {"append_eos": True},
     "max_length": {"max_length": 4},
     "too_long": {"max_length": 4, "too_long": "drop"},
+    "overlap": {"max_length": 4, "too_long": "split", "overlap": 2, "format": "parquet"},
     "weights": {},  # by the source
     "budget": {"budget": 4000},
     "validation": {"validation": 0.5},

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from ggtok.corpus import packing
 from ggtok.corpus.blocks import BOUNDARIES, IDS, MASK
-from ggtok.corpus.packing import Packer, best_fit_decreasing, cut, in_order
+from ggtok.corpus.packing import Packer, best_fit_decreasing, in_order
+from ggtok.corpus.pieces import cut
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -150,13 +151,15 @@ def test_best_fit_as_a_naive_search_finds_it(sizes: list[int], capacity: int) ->
     assert len(set(zip(sequences.tolist(), ordered.tolist(), strict=True))) == len(set(sequences.tolist()))
 
 
-@given(st.lists(st.integers(0, 30), max_size=20), st.integers(1, 9))
-def test_cut(lengths: list[int], length: int) -> None:
-    starts, sizes = cut(np.array(lengths, np.int64), length)
+@given(st.lists(st.integers(0, 30), max_size=20), st.integers(1, 9), st.integers(0, 4))
+def test_cut(lengths: list[int], length: int, overlap: int) -> None:
+    overlap = min(overlap, length // 2)
+    documents, starts, sizes = cut(np.array(lengths, np.int64), length, overlap)
     expected = []
-    for start, size in zip(np.cumsum([0, *lengths]), lengths, strict=False):
-        expected += [(start + place, min(length, size - place)) for place in range(0, size, length)]
-    assert list(zip(starts, sizes, strict=True)) == expected
+    for number, (start, size) in enumerate(zip(np.cumsum([0, *lengths]), lengths, strict=False)):
+        places = range(0, max(size - overlap, 1), length - overlap)
+        expected += [(number, start + place, min(length, size - place)) for place in places]
+    assert list(zip(documents, starts, sizes, strict=True)) == expected
 
 
 def test_memory_is_bounded() -> None:

@@ -39,7 +39,7 @@ from .settings import (
     Nulls,
     Reading,
     Settings,
-    TooLong,
+    TooLongOrSplit,
     Writing,
     encoding_of,
     names_of,
@@ -81,7 +81,8 @@ def build(
     parse_special: bool = False,
     append_eos: bool = False,
     max_length: int | None = None,
-    too_long: TooLong = "cut",
+    too_long: TooLongOrSplit = "cut",
+    overlap: int = 0,
     weights: Mapping[Any, float] | None = None,
     budget: int | None = None,
     validation: float = 0.0,
@@ -142,7 +143,10 @@ def build(
         parse_special: Whether control tokens written in a text are read as tokens, as in `encode`.
         append_eos: Whether every document ends with EOS, also if the vocabulary's rule does not add it.
         max_length: The most tokens of a document.
-        too_long: Whether longer ones are "cut" or left out ("drop"). Both are counted.
+        too_long: Whether longer ones are "cut" after `max_length` tokens, left out ("drop"), or cut into as many pieces
+            as it takes ("split"). All are counted.
+        overlap: With "split": how many tokens, at most half of `max_length`, a piece repeats from the one before. They
+            are not to be learned a second time: `assistant_mask` is 0 for them, and labels are -100.
         weights: How often the documents of a source are read, by the source as it is named in `sources`: with 2.5 all
             of them twice, and a sample of half of them a third time. Default: 1. The seed of `shuffle` also chooses the
             sample.
@@ -206,6 +210,7 @@ def build(
     check_packages()
     tokenizer = opened(tokenizer)
     kept = tuple(dict.fromkeys(items_of("keep", keep, "names")))
+    first, *joined = names_of("field", field)
     for name, is_given, trait in (
         ("keep", bool(kept), "is_table"),
         ("pack", pack is not None, "is_table"),
@@ -216,6 +221,8 @@ def build(
     ):
         if is_given and not getattr(writer_of(format), trait):
             raise CorpusError(f"{name} is for the {formats_with(trait)}: {format} has no place for it")
+    if too_long == "split" and {first, *joined} & {*kept}:
+        raise CorpusError("split repeats the columns that are kept in each piece, so keep cannot name the text")
     if pack is not None and kept:
         raise CorpusError("pack puts several documents into a row, so keep cannot carry columns over")
     if (bound := _bound(max_bad)) is not None and not skip_bad:
@@ -233,9 +240,8 @@ def build(
     folder = Path(place := os.fsdecode(file_name(output)))
     if is_url(place):
         raise CorpusError("the output must be a local folder: copy it to the store when it is complete", source=place)
-    first, *joined = names_of("field", field)
     chat, special = (tools, template_text, variables, mask, shape, date), (add_special, parse_special, append_eos)
-    encoding = encoding_of(first, messages, chat, special, max_length, too_long)
+    encoding = encoding_of(first, messages, chat, special, max_length, too_long, overlap)
     if encoding.is_chat:
         encoding = replace(encoding, date=date or _date(tokenizer, encoding, folder))
     read_too = (*kept, *(name for name in (id_field, tools) if name))
@@ -247,11 +253,11 @@ def build(
     if not 0 <= validation < 1:
         raise CorpusError(f"validation must be a share from 0 to 1, such as 0.005, not {validation}")
     name = str(tokenizer.metadata.get("general.name", ""))
-    kind = format, tokenizer.vocab_size, attention_mask or columns_of.attention_mask, encoding.is_chat
+    masks = attention_mask or columns_of.attention_mask, encoding.is_chat or encoding.overlap > 0
     settings = Settings(
         Reading(encoding.field, encoding.is_chat, columns, nulls, encoding.others or tuple(joined)),
         encoding,
-        Writing(*kind, kept, id_field, pack, pad_id, compression, name, trainer),
+        Writing(format, tokenizer.vocab_size, *masks, kept, id_field, pack, pad_id, compression, name, trainer),
         input_format,
         _shard_size(found) if shard_size is None else at_least(LEAST_SHARD, shard_size, "shard_size"),
         None if shuffle is None else as_int(shuffle),

@@ -21,13 +21,12 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from .blocks import BOUNDARIES, IDS, MASK
 from .packages import np, npt, pa
+from .pieces import Numbers, cut, gathered
 from .writing.lists import lists
-
-Numbers: TypeAlias = "npt.NDArray[np.int64]"
 
 TABLE_TOKENS = 1 << 20
 """About how many tokens a table of packed sequences has."""
@@ -105,7 +104,7 @@ class Packer:
             values[MASK] = np.concatenate([*self._masks, np.zeros(self.length, np.int8)])
         self._lengths, self._ids, self._masks, self._num_tokens = [], [], [], 0
 
-        starts, sizes = cut(lengths, self.length)
+        _, starts, sizes = cut(lengths[lengths > 0], self.length)
         sequences = in_order(best_fit_decreasing(sizes, self.length))
         order = np.argsort(sequences, kind="stable")
         num_sequences = int(sequences.max()) + 1 if len(sequences) else 0
@@ -140,8 +139,6 @@ class Packer:
         pads = np.cumsum(np.bincount(sequences, minlength=count) + 1) - 1
         all_sizes[places], all_sizes[pads] = sizes, self.length - fills
         all_starts[places], all_starts[pads] = starts, len(values[IDS]) - self.length
-        source = np.repeat(all_starts - (np.cumsum(all_sizes) - all_sizes), all_sizes)
-        source += np.arange(count * self.length)
 
         # A boundary before the first piece and one after each: in the same places, moved by one.
         bounds = np.zeros(len(sizes) + count, np.int32)
@@ -149,17 +146,10 @@ class Packer:
         offsets = np.concatenate([[0], pads + 1]).astype(np.int32)
 
         rows = np.arange(count + 1, dtype=np.int32) * self.length
-        columns = {name: pa.ListArray.from_arrays(rows, flat[source]) for name, flat in values.items()}
+        columns = {
+            name: pa.ListArray.from_arrays(rows, gathered(flat, all_starts, all_sizes)) for name, flat in values.items()
+        }
         return pa.table(columns | {BOUNDARIES: pa.ListArray.from_arrays(offsets, bounds)})
-
-
-def cut(lengths: Numbers, length: int) -> tuple[Numbers, Numbers]:
-    """The starts and sizes of the pieces of documents that lie one after the other."""
-    counts = -(-lengths // length)
-    starts = np.repeat(np.cumsum(lengths) - lengths, counts)
-    starts += (np.arange(len(starts)) - np.repeat(np.cumsum(counts) - counts, counts)) * length
-    ends = np.repeat(np.cumsum(lengths), counts)
-    return starts, np.minimum(ends - starts, length)
 
 
 def in_order(sequences: Numbers) -> Numbers:

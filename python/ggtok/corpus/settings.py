@@ -24,6 +24,8 @@ Compression = Literal["zstd", "lz4", "snappy", "none"]
 Nulls = Literal["error", "skip", "empty"]
 
 TooLong = Literal["cut", "drop"]
+TooLongOrSplit = Literal["cut", "drop", "split"]
+"""Of a corpus. A table that is encoded keeps its rows."""
 
 Masks = Literal["turn", "content"]
 
@@ -61,7 +63,9 @@ class Encoding:
     """End every document with EOS, if the vocabulary's own rule has not added it."""
     max_length: int | None = None
     """The most tokens of a document."""
-    too_long: TooLong = "cut"
+    too_long: TooLongOrSplit = "cut"
+    overlap: int = 0
+    """The tokens that a piece of a split document repeats from the one before."""
     tools: str | None = None
     """Of conversations: the column that holds their tools."""
     template_text: str | None = None
@@ -84,9 +88,11 @@ def encoding_of(
     chat: tuple[str | None, str | None, Mapping[str, Any] | None, Masks, str | None, str | None],
     special: tuple[bool, bool, bool],
     max_length: SupportsIndex | None,
-    too_long: TooLong,
+    too_long: TooLongOrSplit,
+    overlap: SupportsIndex | None = None,
 ) -> Encoding:
     """The settings that arguments are: `chat` has those from `tools` to `date`, and `special` the flags.
+    Without an `overlap`, documents cannot be split.
 
     Raises `CorpusError` if one is out of range, or is for conversations and there are none.
     """
@@ -108,12 +114,17 @@ def encoding_of(
     if date is not None:
         day(date)
     one_of("mask", mask, Masks, CorpusError)
-    one_of("too_long", too_long, TooLong, CorpusError)
+    one_of("too_long", too_long, TooLong if overlap is None else TooLongOrSplit, CorpusError)
     most = None if max_length is None else as_int(max_length)
     if most is not None and most < 1:
         raise CorpusError(f"max_length must be at least 1, not {most}")
+    if too_long == "split" and most is None:
+        raise CorpusError("split needs a length: give max_length too")
+    shared = as_int(overlap or 0)
+    if not 0 <= shared <= ((most or 0) // 2 if too_long == "split" else 0):
+        raise CorpusError(f"overlap must be from 0 to half of max_length, and is for too_long='split': {shared} given")
     shaped: Any = tools, template_text, named, mask, shape or "messages", names[1:], date
-    return Encoding(names[0], is_chat, *special, most, too_long, *shaped)
+    return Encoding(names[0], is_chat, *special, most, too_long, shared, *shaped)
 
 
 def names_of(argument: str, names: Names) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from .documents import Documents, Watch, parted
 from .manifest import VALIDATION, Shard
 from .packages import np, pa
 from .packing import Packer
+from .pieces import in_pieces
 from .plan import Part, Task
 from .settings import Settings
 from .shuffling import Shuffler
@@ -112,16 +113,18 @@ def prefixes(shard: str, settings: Settings) -> list[str]:
 
 
 class Stages:
-    """What documents pass between encoding and writing: shuffling and packing, if they are wanted."""
+    """What documents pass between encoding and writing: splitting, shuffling and packing, if they are wanted."""
 
     def __init__(self, settings: Settings, shard: str, write: Callable[[pa.Table], None]) -> None:
-        self._write = write
+        self._write, self._encoding = write, settings.encoding
         length, pad_id = settings.writing.pack, settings.writing.pad_id
         self._packer = None if length is None or pad_id is None else Packer(length, pad_id)
         self._shuffler = None if settings.shuffle is None else Shuffler(settings.shuffle, shard, self._pack)
 
     def push(self, table: pa.Table) -> None:
         """Takes documents, and writes those whose place is known."""
+        if self._encoding.too_long == "split" and self._encoding.max_length is not None:
+            table = in_pieces(table, self._encoding.max_length, self._encoding.overlap)
         (self._pack if self._shuffler is None else self._shuffler.push)(table)
 
     def _pack(self, table: pa.Table) -> None:

@@ -35,7 +35,7 @@ class Encoded:
     bad: list[BadRow]
     """The rows of the block that are not documents."""
     num_cut: int
-    """How many documents were longer than `max_length` and were cut."""
+    """How many documents were longer than `max_length` and are cut, to one piece or several."""
     num_dropped: int
     """How many were longer and were dropped."""
     found: Found = field(default_factory=dict)
@@ -150,7 +150,7 @@ def encode_block(
         chunks = [chunk for each in rows for chunk in short(each)]
         table = table.append_column(name, pa.chunked_array(chunks, pa.list_(kind)))
     table, num_long = _limited(table, new, encoding)
-    counts = (num_long, 0) if encoding.too_long == "cut" else (0, num_long)
+    counts = (0, num_long) if encoding.too_long == "drop" else (num_long, 0)
     return Encoded(table, bad, *counts, found)
 
 
@@ -175,14 +175,14 @@ def encode_rows(
 
 
 def _limited(table: pa.Table, columns: list[str], encoding: Encoding) -> tuple[pa.Table, int]:
-    """The table without what is too long, and how many rows were."""
+    """The table without what is too long, unless it is split later, and how many rows were."""
     if encoding.max_length is None:
         return table, 0
     is_long = pc.greater(pc.list_value_length(table.column(columns[0])), encoding.max_length)
     num_long = pc.sum(is_long).as_py() or 0
     if num_long and encoding.too_long == "drop":
         table = _kept(table, ~pc.fill_null(is_long, False).to_numpy())
-    elif num_long:
+    elif num_long and encoding.too_long == "cut":
         for name in columns:
             cut = pc.list_slice(table.column(name), 0, encoding.max_length)
             table = table.set_column(table.column_names.index(name), name, cut)

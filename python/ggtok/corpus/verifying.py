@@ -237,7 +237,7 @@ class _Part:
 
     def __init__(self, prefix: Path, settings: Settings) -> None:
         format = writer_of(settings.writing.format)
-        self.columns = (IDS, MASK) if settings.reading.is_chat and format.has_masks else (IDS,)
+        self.columns = (IDS, MASK) if settings.writing.assistant_mask and format.has_masks else (IDS,)
         self.number = 0
         self._settings = settings
         self.rows = zip(*(format.read(prefix, name) for name in self.columns), strict=False)

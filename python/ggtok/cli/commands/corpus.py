@@ -17,7 +17,7 @@ import click
 from ...corpus.building import build
 from ...corpus.overview import LENGTH_HEAD, SOURCE_HEAD, Info, gaps, info, length_rows, source_rows, summary
 from ...corpus.run import State
-from ...corpus.settings import Compression, Format, InputFormat, Masks, Nulls, TooLong
+from ...corpus.settings import Compression, Format, InputFormat, Masks, Nulls, TooLongOrSplit
 from ...corpus.shapes import SHAPES
 from ...corpus.trainers import TRAINERS
 from ...corpus.verifying import SAMPLE, Verification, verify
@@ -126,11 +126,12 @@ def command() -> None:
 @click.option("--max-length", type=int, metavar="N", help="The most tokens of a document.")
 @click.option(
     "--too-long",
-    type=click.Choice(get_args(TooLong)),
+    type=click.Choice(get_args(TooLongOrSplit)),
     default="cut",
     show_default=True,
     help="What to do with longer ones.",
 )
+@click.option("--overlap", type=int, default=0, metavar="N", help="With split: tokens that a piece repeats.")
 @click.option(
     "--weight", type=weight, multiple=True, metavar="SOURCE=W", help="How often to read a source, such as code=2.5."
 )
