@@ -145,7 +145,7 @@ def test_rows_without_a_role_or_text_are_bad_rows(tmp_path: Path, shape: str, ro
 def test_shapes_that_cannot_be_read(tmp_path: Path) -> None:
     source = write(tmp_path / "in.jsonl", [{"text": "a"}])
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"shape": "dpo"}, "shape must be 'messages', 'sharegpt', 'completion' or 'alpaca', not 'dpo'"),
+        ({"shape": "dpo"}, "shape must be 'messages', 'sharegpt', 'completion', 'alpaca' or 'preference', not 'dpo'"),
         ({"shape": "alpaca", "messages": "a"}, "messages must name 3 fields, such as instruction, input, output: 1"),
         ({"messages": ["a", "b"]}, "messages must name 1 fields, such as messages: 2 given"),
         ({"messages": "a", "date": "today"}, "date must be a day such as 2026-11-30, not 'today'"),

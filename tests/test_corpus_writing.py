@@ -417,7 +417,7 @@ def test_flat_ids_that_cannot_be(tmp_path: Path) -> None:
 
 PAGE = (Path(__file__).parents[1] / "docs/corpus.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(?!>>> )(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-LARGE = {"datasets": "datasets", "megatron": "megatron", "datatrove": "torch", "olmo_core": "olmo_core"}
+LARGE = {"datasets": "datasets", "megatron": "megatron", "datatrove": "torch", "olmo_core": "olmo_core", "trl": "trl"}
 """Packages that the tests do not install, and what each of them needs."""
 
 
@@ -441,7 +441,7 @@ def test_code_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block
         assert [list(ids) for ids in names["documents"]] == [doc for doc in DOCUMENTS if doc or has_empty]
     if "positions" in names:
         assert names["positions"].tolist() == [place for doc in DOCUMENTS for place in range(len(doc))]
-    assert {"documents", "dataset"} & set(names)
+    assert {"documents", "dataset", "Trainer"} & set(names)
 
 
 def test_figures_of_the_page() -> None:

@@ -1,8 +1,9 @@
-"""TRL's SFTTrainer on a corpus: it learns exactly the tokens that the mask marks, and reads packed rows by document."""
+"""TRL on a corpus: SFTTrainer learns exactly the tokens that the mask marks, and DPOTrainer the answers of pairs."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,15 @@ TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im
 TEMPLATE += "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries
 BPE = ggtok.Tokenizer.builtin("bpe")
+
+
+def _recipe(name: str) -> Any:
+    """The class of the page that derives from one of TRL."""
+    page = (Path(__file__).parents[2] / "docs/corpus.md").read_text(encoding="utf-8")
+    [code] = [code for code in re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S) if f"import {name}" in code]
+    names: dict[str, Any] = {}
+    exec(code, names)
+    return names["Trainer"]
 
 
 class Recorded(trl.SFTTrainer):  # type: ignore[misc]
@@ -44,12 +54,6 @@ def test_the_trained_positions_are_those_of_the_mask(tmp_path: Path, pack: int |
     ggtok.corpus.build([tmp_path / "in.jsonl"], tmp_path / "plain", **options)
     ggtok.corpus.build([tmp_path / "in.jsonl"], tmp_path / "out", trainer="trl", **options)
 
-    config = transformers.LlamaConfig(
-        vocab_size=BPE.vocab_size, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
-    )
-    processing = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=_tokenizer(), pad_token="<pad>", eos_token="<pad>"
-    )
     settings = trl.SFTConfig(
         output_dir=str(tmp_path / "model"),
         num_train_epochs=1,
@@ -62,10 +66,10 @@ def test_the_trained_positions_are_those_of_the_mask(tmp_path: Path, pack: int |
         shuffle_dataset=False,
     )
     trainer = Recorded(
-        transformers.LlamaForCausalLM(config),
+        _model(),
         settings,
         train_dataset=datasets.load_dataset("parquet", data_files=str(tmp_path / "out" / "*.parquet"), split="train"),
-        processing_class=processing,
+        processing_class=_tokenizer(),
     )
     trainer.seen = []
     trainer.train()
@@ -82,8 +86,62 @@ def test_the_trained_positions_are_those_of_the_mask(tmp_path: Path, pack: int |
         assert sorted(positions) == sorted([bound for bound in row if bound < pack] for row in bounds)
 
 
+class RecordedPairs(_recipe("DPOTrainer")):  # type: ignore[misc]
+    """Remembers every batch that it trains on."""
+
+    seen: list[dict[str, Any]]
+
+    def compute_loss(self, model: Any, inputs: Any, *args: Any, **others: Any) -> Any:
+        self.seen.append({name: value.tolist() for name, value in inputs.items()})
+        return super().compute_loss(model, inputs, *args, **others)
+
+
+def test_the_trained_positions_of_pairs_are_the_answers(tmp_path: Path) -> None:
+    rows = [{"prompt": f"Question {n}?", "chosen": f"Answer {n}.", "rejected": "No."} for n in range(12)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options: dict[str, Any] = {"tokenizer": BPE, "format": "parquet", "shape": "preference", "trainer": "trl"}
+    ggtok.corpus.build([tmp_path / "in.jsonl"], tmp_path / "out", template_text=TEMPLATE, **options)
+    settings = trl.DPOConfig(
+        output_dir=str(tmp_path / "model"),
+        num_train_epochs=1,
+        per_device_train_batch_size=1,
+        max_length=None,
+        report_to=[],
+        save_strategy="no",
+        use_cpu=True,
+    )
+    trainer = RecordedPairs(
+        _model(),
+        args=settings,
+        train_dataset=datasets.load_dataset("parquet", data_files=str(tmp_path / "out" / "*.parquet"), split="train"),
+        processing_class=_tokenizer(),
+        ref_model=_model(),
+    )
+    trainer.seen = []
+    trainer.train()
+    expected, found = [], []
+    for row in pq.read_table(tmp_path / "out" / "00000.parquet").to_pylist():
+        expected += [([*row["prompt_ids"], *row[name]], row[name]) for name in ("chosen_ids", "rejected_ids")]
+    for batch in trainer.seen:
+        for ids, mask, learned in zip(
+            batch["input_ids"], batch["attention_mask"], batch["completion_mask"], strict=True
+        ):
+            kept = [id for id, is_token in zip(ids, mask, strict=True) if is_token]
+            found.append((kept, [id for id, own in zip(ids, learned, strict=True) if own]))
+    assert sorted(found) == sorted(expected)
+
+
+def _model() -> Any:
+    """A tiny one, always the same."""
+    config = transformers.LlamaConfig(
+        vocab_size=BPE.vocab_size, hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2
+    )
+    return transformers.LlamaForCausalLM(config)
+
+
 def _tokenizer() -> Any:
     """A tokenizer that is only asked for its padding."""
     from tokenizers import Tokenizer, models
 
-    return Tokenizer(models.WordLevel({"<pad>": 0}, "<pad>"))
+    vocabulary = Tokenizer(models.WordLevel({"<pad>": 0}, "<pad>"))
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=vocabulary, pad_token="<pad>", eos_token="<pad>")

@@ -44,6 +44,7 @@ from .settings import (
     encoding_of,
     names_of,
 )
+from .shapes import PAIR
 from .shard import Job
 from .sources import Input, inputs
 from .trainers import TRAINERS, Trainer
@@ -128,8 +129,9 @@ def build(
         variables: With `messages`: variables of the template, such as `{"enable_thinking": False}`.
         mask: With `messages`: what the mask covers: "turn" or "content", as in `encode_chat`.
         shape: How rows hold conversations: "messages" (a list, with the names of OpenAI or ShareGPT), "sharegpt" (the
-            same under `conversations`), "completion" (`prompt` and `completion`, each a text or messages) or "alpaca"
-            (`instruction`, `input` and `output`).
+            same under `conversations`), "completion" (`prompt` and `completion`, each a text or messages), "alpaca"
+            (`instruction`, `input` and `output`) or "preference" (`chosen`, `rejected` and `prompt`, each a text or
+            messages). Rows of the last are written as `prompt_ids`, `chosen_ids` and `rejected_ids`.
         date: With `messages`: the day that a template is told, such as "2026-11-30". Default: the day of the first run.
         input_format: "text" (a document per file), "lines" (a document per line), "jsonl", "json" (an array of
             objects), "csv", "tsv", "parquet" or "arrow". Default: what the ending of each file says.
@@ -218,6 +220,7 @@ def build(
         ("trainer", trainer is not None, "is_table"),
         ("compression", compression is not None, "is_table"),
         ("id_field", id_field is not None, "has_index"),
+        (f"shape={PAIR!r}", shape == PAIR, "is_table"),
     ):
         if is_given and not getattr(writer_of(format), trait):
             raise CorpusError(f"{name} is for the {formats_with(trait)}: {format} has no place for it")
@@ -237,6 +240,14 @@ def build(
         if pack > MOST_PACK:
             raise CorpusError(f"pack must be at most {MOST_PACK}, not {pack}")
         pad_id = _padding(tokenizer, pad_id)
+    for name, is_given in (
+        ("pack", pack is not None),
+        ("attention_mask", attention_mask),
+        (f"trainer={trainer!r}", trainer not in (None, "trl")),
+        ("max_length without too_long='drop'", max_length is not None and too_long != "drop"),
+    ):
+        if shape == PAIR and is_given:
+            raise CorpusError(f"{name} is not for pairs, which are prompt_ids, chosen_ids and rejected_ids")
     folder = Path(place := os.fsdecode(file_name(output)))
     if is_url(place):
         raise CorpusError("the output must be a local folder: copy it to the store when it is complete", source=place)
@@ -253,11 +264,12 @@ def build(
     if not 0 <= validation < 1:
         raise CorpusError(f"validation must be a share from 0 to 1, such as 0.005, not {validation}")
     name = str(tokenizer.metadata.get("general.name", ""))
-    masks = attention_mask or columns_of.attention_mask, encoding.is_chat or encoding.overlap > 0
+    has_mask = encoding.is_chat or encoding.overlap > 0
+    kind = format, tokenizer.vocab_size, attention_mask or columns_of.attention_mask, has_mask
     settings = Settings(
         Reading(encoding.field, encoding.is_chat, columns, nulls, encoding.others or tuple(joined)),
         encoding,
-        Writing(format, tokenizer.vocab_size, *masks, kept, id_field, pack, pad_id, compression, name, trainer),
+        Writing(*kind, kept, id_field, pack, pad_id, compression, name, trainer, encoding.is_pair),
         input_format,
         _shard_size(found) if shard_size is None else at_least(LEAST_SHARD, shard_size, "shard_size"),
         None if shuffle is None else as_int(shuffle),

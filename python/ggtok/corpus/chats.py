@@ -12,15 +12,19 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import GgtokError
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.findings import Finding, warn_of
 from .blocks import BadRow
 from .packages import np, npt, pa
+from .pairs import joined
 from .settings import Encoding, day
-from .shapes import listed, messages_of
+from .shapes import conversations_of, listed
+
+if TYPE_CHECKING:
+    from ..chat.encoding import ChatEncoding
 
 Found = dict[str, tuple[int, str, str]]
 """By its code, what the model does not see: in how many conversations, and the message and the advice of the first."""
@@ -36,7 +40,7 @@ class Chats:
     ids: list[pa.LargeListArray] = field(default_factory=list)
     """For each chunk of the column the tokens of its conversations, without bad ones."""
     masks: list[pa.LargeListArray] = field(default_factory=list)
-    """1 for each token that the assistant wrote."""
+    """1 for each token that the assistant wrote; of a pair, the number of its part."""
     bad: list[tuple[int, str, bytes]] = field(default_factory=list)
     """The place of each bad row in the column, what is wrong with it, and the row as JSON."""
     found: Found = field(default_factory=dict)
@@ -65,7 +69,7 @@ def encode_chats(table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, 
     others = [_rows(*table.column(name).chunks) for name in encoding.others]
     names = (encoding.field, *encoding.others)
     conversations: dict[bool, Conversation] = {}  # a file may have another template for tools
-    chats, start = Chats(), 0
+    chats, start, end = Chats(), 0, [] if eos_id is None else [eos_id]
     for chunk in table.column(encoding.field).chunks:
         ids: list[npt.NDArray[np.int32] | None] = []
         masks: list[npt.NDArray[np.int8] | None] = []
@@ -74,26 +78,29 @@ def encode_chats(table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, 
                 ids.append(None)
                 masks.append(None)
                 continue
+            encoded: list[ChatEncoding] = []
             try:
-                messages = messages_of(encoding.shape, names, [first, *more])
-                body = {"messages": messages, "add_generation_prompt": False}
-                if given not in (None, "null"):
-                    body["tools"] = listed(given, "the list of tools", "tools must be a list")
-                body = body_of(body, options, variables)
-                has_tools = bool(body.get("tools"))
-                if has_tools not in conversations:
-                    conversations[has_tools] = Conversation(tokenizer, body, options, {}, closes=True, now=now)
-                conversations[has_tools].body = body
-                encoded = conversations[has_tools].encoding(settings, encoding.mask)
-                findings.clear()  # `encoded` has them too
+                for messages in (found := conversations_of(encoding.shape, names, [first, *more])):
+                    body = {"messages": messages, "add_generation_prompt": len(encoded) < len(found) - 2}  # of a pair
+                    if given not in (None, "null"):
+                        body["tools"] = listed(given, "the list of tools", "tools must be a list")
+                    body = body_of(body, options, variables)
+                    has_tools = bool(body.get("tools"))
+                    if has_tools not in conversations:
+                        conversations[has_tools] = Conversation(tokenizer, body, options, {}, closes=True, now=now)
+                    conversations[has_tools].body = body
+                    encoded.append(conversations[has_tools].encoding(settings, encoding.mask))
+                    findings.clear()  # `encoded` has them too
             except (GgtokError, TypeError, ValueError, RecursionError) as error:
                 chats.bad.append((index, str(error), _json([first, *more] if others else first)))
                 continue
-            for finding in {finding.code: finding for finding in reversed(encoded.warnings)}.values():
+            reported = [finding for each in encoded for finding in each.warnings]
+            for finding in {finding.code: finding for finding in reversed(reported)}.values():
                 add_found(chats.found, finding.code, (1, finding.message, finding.advice))
-            needs_eos = eos_id is not None and encoded.ids[-1:] != [eos_id]
-            ids.append(np.array([*encoded.ids, *[eos_id] * needs_eos], np.int32))
-            masks.append(np.array([*encoded.assistant_mask, *[False] * needs_eos], np.int8))
+            rows = [[*each.ids, *(() if each.ids[-1:] == end else end)] for each in encoded]
+            row, mask = joined(*rows) if encoding.is_pair else (rows[0], encoded[0].assistant_mask)
+            ids.append(np.array(row, np.int32))
+            masks.append(np.array([*mask, *[False] * (len(row) - len(mask))], np.int8))
         chats.ids.append(pa.array(ids, pa.large_list(pa.int32())))
         chats.masks.append(pa.array(masks, pa.large_list(pa.int8())))
         start += len(chunk)

@@ -33,7 +33,8 @@ def cut(lengths: Numbers, most: int, overlap: int = 0) -> tuple[Numbers, Numbers
 
 def gathered(values: npt.NDArray[Any], starts: Numbers, sizes: Numbers) -> npt.NDArray[Any]:
     """The stretches of some values that start there and have these sizes, one after the other."""
-    return values[np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())]
+    places = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+    return np.asarray(values[places])
 
 
 def in_pieces(table: pa.Table, most: int, overlap: int) -> pa.Table:

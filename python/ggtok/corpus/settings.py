@@ -11,7 +11,7 @@ from typing import Any, Literal, SupportsIndex
 
 from ..errors import ArgumentTypeError, CorpusError
 from ..tokenizer.arguments import items_of, mapping, one_of, without_surrogates
-from .shapes import SHAPES
+from .shapes import PAIR, SHAPES
 
 InputFormat = Literal["text", "lines", "jsonl", "json", "csv", "tsv", "parquet", "arrow"]
 """A document per file, per line, per JSON object of a line or of an array, per record, or per row of a column."""
@@ -81,6 +81,11 @@ class Encoding:
     date: str | None = None
     """The day that a template is told, such as 2026-11-30. `None` is today."""
 
+    @property
+    def is_pair(self) -> bool:
+        """Whether a row is a prompt with two answers."""
+        return self.shape == PAIR
+
 
 def encoding_of(
     field: str,
@@ -105,9 +110,9 @@ def encoding_of(
     if wrong := next((name for name, is_given in given.items() if is_given and not is_chat), None):
         raise CorpusError(f"{wrong} is for conversations: give messages too")
     one_of("shape", shape, (None, *SHAPES), CorpusError)
-    usual = SHAPES[shape or "messages"].fields
+    usual, _, optional = SHAPES[shape or "messages"]
     names = usual if messages is None else names_of("messages", messages)
-    if len(names) != len(usual):
+    if not len(usual) - (len(usual) - 1 in optional) <= len(names) <= len(usual):
         raise CorpusError(f"messages must name {len(usual)} fields, such as {', '.join(usual)}: {len(names)} given")
     if not is_chat:
         names = (field,)
@@ -165,6 +170,8 @@ class Writing:
     """For formats that name the tokenizer (datatrove)."""
     trainer: str | None = None
     """Whose names the columns have (Parquet and Arrow): a row of `TRAINERS`."""
+    is_pair: bool = False
+    """Whether rows are pairs, with a column of tokens for each part (Parquet and Arrow)."""
 
 
 @dataclass(frozen=True, slots=True)

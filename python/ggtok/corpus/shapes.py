@@ -10,10 +10,14 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 SHAREGPT = {"human": "user", "gpt": "assistant", "function_response": "tool", "observation": "tool"}
 """The roles that have another name there."""
+
+PAIR = "preference"
+"""The shape whose rows are pairs of conversations."""
 
 LIST = re.compile(r"\s*\[\s*\{")
 """How the JSON of a list of messages begins."""
@@ -25,21 +29,25 @@ class Shape(NamedTuple):
     fields: tuple[str, ...]
     """Their usual names."""
     messages: Callable[..., list[Any]]
-    """Makes messages of their values. Raises `ValueError` if they are none."""
+    """Makes messages of their values, of a pair several lists. Raises `ValueError` if they are none."""
     optional: tuple[int, ...] = ()
-    """The places of those that may be null."""
+    """The places of those that may be null. If these are the last ones, they need not be named."""
 
 
-def messages_of(shape: str, names: tuple[str, ...], values: list[Any]) -> list[Any]:
-    """The messages of a row. Raises `ValueError` with the reason if there are none."""
+def conversations_of(shape: str, names: tuple[str, ...], values: list[Any]) -> list[list[Any]]:
+    """The messages of a row; of a pair those of the prompt, and of the prompt with each answer.
+
+    Raises `ValueError` with the reason if there are none.
+    """
     _, make, optional = SHAPES[shape]
     for place, value in enumerate(values):
         if value is None and place not in optional:
             raise ValueError(f"{names[place]!r} is missing or null")
     found = make(*values)
-    if not found:
+    conversations = found if shape == PAIR else [found]
+    if not all(conversations):
         raise ValueError("there are no messages")
-    return [_message(number, message) for number, message in enumerate(found)]
+    return [[_message(number, message) for number, message in enumerate(messages)] for messages in conversations]
 
 
 def listed(value: Any, name: str, expected: str) -> Any:
@@ -99,10 +107,27 @@ def _alpaca(instruction: Any, input: Any, output: Any) -> list[Any]:
     return [{"role": "user", "content": asked}, {"role": "assistant", "content": texts[2]}]
 
 
+def _preference(chosen: Any, rejected: Any, prompt: Any = None) -> list[list[Any]]:
+    both = [_turn("assistant", chosen), _turn("assistant", rejected)]
+    if prompt is not None and all(map(_is_answer, both)):
+        asked = _turn("user", prompt)
+        both = [asked + each for each in both]
+    else:  # both are whole conversations
+        asked = [one for one, other in takewhile(lambda pair: pair[0] == pair[1], zip(*both, strict=False))]
+    if not asked or not all(_is_answer(each[len(asked) :]) for each in both):
+        raise ValueError("'chosen' and 'rejected' must be two answers, to a prompt or to the messages they begin with")
+    return [asked, *both]
+
+
+def _is_answer(messages: list[Any]) -> bool:
+    return bool(messages) and isinstance(messages[0], dict) and messages[0].get("role") == "assistant"
+
+
 SHAPES = {
     "messages": Shape(("messages",), _messages),
     "sharegpt": Shape(("conversations",), _messages),
     "completion": Shape(("prompt", "completion"), _completion),
     "alpaca": Shape(("instruction", "input", "output"), _alpaca, optional=(1,)),
+    PAIR: Shape(("chosen", "rejected", "prompt"), _preference, optional=(2,)),
 }
 """`messages` reads the names of `sharegpt` too: they differ in the name of the field alone."""

@@ -23,6 +23,7 @@ from .chats import Found, encode_chats, is_conversation, warn_of_found
 from .lists import ended, short
 from .names import check_column
 from .packages import np, npt, pa, pc
+from .pairs import lengths, separated
 from .settings import Encoding, Masks, Names, TooLong, encoding_of
 
 
@@ -79,7 +80,9 @@ def encode_table(
         variables: With `messages`: variables of the template.
         mask: With `messages`: what the mask covers, as in `Tokenizer.encode_chat`.
         shape: How rows hold conversations: "messages" (the default), "sharegpt" (a list under `conversations`),
-            "completion" (`prompt` and `completion`, texts or messages), or "alpaca" (`instruction`, `input`, `output`).
+            "completion" (`prompt` and `completion`, texts or messages), "alpaca" (`instruction`, `input`, `output`), or
+            "preference" (`chosen`, `rejected`, `prompt`), whose tokens are in three columns: `prompt_ids`,
+            `chosen_ids` and `rejected_ids`.
         date: With `messages`: the day that a template is told, such as "2026-11-30". Default: today.
         threads: The number of threads. Default: `OMP_NUM_THREADS` if it is set, as engines do for a worker's share of
             the cores; otherwise all cores that this process may use, as `Tokenizer.encode_batch`.
@@ -171,14 +174,15 @@ def encode_rows(
     if encoded.bad:
         raise CorpusError(encoded.bad[0].reason, source=source, row=encoded.bad[0].row)
     warn_of_found(encoded.found)
-    return encoded.table
+    return separated(encoded.table, ids) if encoding.is_pair else encoded.table
 
 
 def _limited(table: pa.Table, columns: list[str], encoding: Encoding) -> tuple[pa.Table, int]:
     """The table without what is too long, unless it is split later, and how many rows were."""
     if encoding.max_length is None:
         return table, 0
-    is_long = pc.greater(pc.list_value_length(table.column(columns[0])), encoding.max_length)
+    sizes = lengths(table) if encoding.is_pair else pc.list_value_length(table.column(columns[0]))
+    is_long = pc.greater(sizes, encoding.max_length)
     num_long = pc.sum(is_long).as_py() or 0
     if num_long and encoding.too_long == "drop":
         table = _kept(table, ~pc.fill_null(is_long, False).to_numpy())

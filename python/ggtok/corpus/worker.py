@@ -133,7 +133,7 @@ class TableEncoder:
         """
         result = self._encoded(table_of(table))
         if isinstance(table, pa.RecordBatch):
-            if sum(len(chunk.flatten()) for chunk in result[self._ids].chunks) > lists.MOST_IDS:
+            if sum(len(chunk.flatten()) for chunk in result.columns[-1].chunks) > lists.MOST_IDS:
                 raise CorpusError("a record batch cannot hold that many tokens: make it smaller, or pass a table")
             batches = result.combine_chunks().to_batches()
             return batches[0] if batches else pa.RecordBatch.from_pylist([], result.schema)

@@ -19,6 +19,7 @@ from typing import Any
 from ...errors import CorpusError
 from ..blocks import BOUNDARIES, IDS, MASK
 from ..packages import np, npt, pa
+from ..pairs import PARTS, separated
 from ..settings import Writing
 from ..trainers import LABELS, NOT_LEARNED, TRAINERS, WRITTEN, renamed
 from .groups import Groups
@@ -112,6 +113,8 @@ class TableWriter(ShardWriter):
 
     def _finished(self, group: pa.Table) -> pa.Table:
         """The columns of the file: with the mask of padding, and by a trainer's names, if requested."""
+        if self._writing.is_pair:
+            return separated(group)
         group, trainer = self._with_attention(group), self._writing.trainer
         return group if trainer is None else renamed(group, TRAINERS[trainer], self._writing.pack)
 
@@ -138,7 +141,12 @@ class TableWriter(ShardWriter):
         path = prefix.with_name(f"{prefix.name}{cls.suffixes[0]}")
         try:
             with pa.memory_map(str(path)) as source:
-                for group in cls.contents(source, (column, BOUNDARIES, WRITTEN[column])):
+                for group in cls.contents(source, (column, BOUNDARIES, WRITTEN[column], *PARTS)):
+                    if PARTS[0] in group.column_names and IDS not in group.column_names:
+                        for parts in zip(*(_values(group, name) for name in PARTS), strict=True):
+                            numbers = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+                            yield numbers if column == MASK else np.concatenate(parts)
+                        continue
                     name = column if column in group.column_names else WRITTEN[column]
                     for values in _values(group.combine_chunks(), name):
                         yield (values != NOT_LEARNED).astype(np.int8) if name == LABELS else values
