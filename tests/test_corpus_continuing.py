@@ -100,6 +100,8 @@ EVERY: dict[str, dict[str, Any]] = {
     "max_length": {"max_length": 4},
     "too_long": {"max_length": 4, "too_long": "drop"},
     "overlap": {"max_length": 4, "too_long": "split", "overlap": 2, "format": "parquet"},
+    "fim": {"fim": 0.5},
+    "fim_spm": {"fim": 0.5, "fim_spm": 1},
     "weights": {},  # by the source
     "budget": {"budget": 4000},
     "validation": {"validation": 0.5},

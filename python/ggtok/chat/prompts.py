@@ -57,10 +57,7 @@ def infill(
 ) -> list[int]:
     """See `Tokenizer.encode_infill`. `texts` are prefix, suffix and prompt; `budget` is context, batch, answer."""
     vocab = tokenizer.vocab
-    before, after, middle = (
-        _needed(f"FIM {name}", id)
-        for name, id in (("prefix", vocab.fim_pre_id), ("suffix", vocab.fim_suf_id), ("middle", vocab.fim_mid_id))
-    )
+    before, after, middle = fim_ids(tokenizer)
     prefix, suffix = (tokenizer.encode(text, add_special=False) for text in texts[:2])
     prompt = tokenizer.encode(texts[2], add_special=False, parse_special=True)
     extra = _repository(tokenizer, files)
@@ -76,6 +73,13 @@ def infill(
     first, last = reversed(parts) if spm_infill else parts
     bos = [_needed("BOS", vocab.bos_id)] if vocab.add_bos else []
     return [*extra, *bos, *first, *last, middle]
+
+
+def fim_ids(tokenizer: BaseTokenizer) -> list[int]:
+    """The tokens before a prefix, a suffix and a middle. Raises `VocabularyError` if one is missing."""
+    vocab = tokenizer.vocab
+    ids = (("prefix", vocab.fim_pre_id), ("suffix", vocab.fim_suf_id), ("middle", vocab.fim_mid_id))
+    return [_needed(f"FIM {name}", id) for name, id in ids]
 
 
 def _repository(tokenizer: BaseTokenizer, files: Files) -> list[int]:
@@ -112,5 +116,5 @@ def _slot_length(tokenizer: BaseTokenizer, n_ctx: SupportsIndex | None) -> int |
 
 def _needed(name: str, id: int | None) -> int:
     if id is None:
-        raise VocabularyError(f"the vocabulary has no {name} token, which the prompt needs")
+        raise VocabularyError(f"the vocabulary has no {name} token, which this needs")
     return id

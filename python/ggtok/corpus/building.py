@@ -12,6 +12,7 @@ from operator import index as as_int
 from pathlib import Path
 from typing import Any, get_args
 
+from ..chat.prompts import fim_ids
 from ..chat.templates import chosen
 from ..errors import CorpusError
 from ..tokenizer.arguments import file_name, items_of, mapping, one_of
@@ -84,6 +85,8 @@ def build(
     max_length: int | None = None,
     too_long: TooLongOrSplit = "cut",
     overlap: int = 0,
+    fim: float = 0.0,
+    fim_spm: float = 0.5,
     weights: Mapping[Any, float] | None = None,
     budget: int | None = None,
     validation: float = 0.0,
@@ -149,6 +152,10 @@ def build(
             as it takes ("split"). All are counted.
         overlap: With "split": how many tokens, at most half of `max_length`, a piece repeats from the one before. They
             are not to be learned a second time: `assistant_mask` is 0 for them, and labels are -100.
+        fim: The share of documents to fill in the middle of, by the vocabulary's own tokens: cut at two places between
+            characters, into a prefix, a suffix and a middle after both. The text and the seed of `shuffle` decide. A
+            document that would be longer than `max_length` stays as it is.
+        fim_spm: The share of those in the order suffix, prefix, middle (SPM) instead of prefix, suffix, middle (PSM).
         weights: How often the documents of a source are read, by the source as it is named in `sources`: with 2.5 all
             of them twice, and a sample of half of them a third time. Default: 1. The seed of `shuffle` also chooses the
             sample.
@@ -240,19 +247,22 @@ def build(
         if pack > MOST_PACK:
             raise CorpusError(f"pack must be at most {MOST_PACK}, not {pack}")
         pad_id = _padding(tokenizer, pad_id)
-    for name, is_given in (
-        ("pack", pack is not None),
-        ("attention_mask", attention_mask),
-        (f"trainer={trainer!r}", trainer not in (None, "trl")),
-        ("max_length without too_long='drop'", max_length is not None and too_long != "drop"),
-    ):
-        if shape == PAIR and is_given:
-            raise CorpusError(f"{name} is not for pairs, which are prompt_ids, chosen_ids and rejected_ids")
+    unpaired = {"pack": pack is not None, "attention_mask": attention_mask, "trainer": trainer not in (None, "trl")}
+    unpaired["max_length without too_long='drop'"] = max_length is not None and too_long != "drop"
+    if shape == PAIR and (wrong := next((name for name, is_given in unpaired.items() if is_given), None)):
+        raise CorpusError(f"pairs cannot be written with this: {wrong}")
     folder = Path(place := os.fsdecode(file_name(output)))
     if is_url(place):
         raise CorpusError("the output must be a local folder: copy it to the store when it is complete", source=place)
     chat, special = (tools, template_text, variables, mask, shape, date), (add_special, parse_special, append_eos)
     encoding = encoding_of(first, messages, chat, special, max_length, too_long, overlap)
+    if not (0 <= fim <= 1 and 0 <= fim_spm <= 1):
+        raise CorpusError(f"fim and fim_spm must be shares from 0 to 1, such as 0.5, not {fim} and {fim_spm}")
+    if fim:
+        fim_ids(tokenizer)  # raises if it has none
+        if encoding.is_chat:
+            raise CorpusError("fim is for texts: conversations have no middle to fill in")
+        encoding = replace(encoding, fim=float(fim), fim_spm=float(fim_spm), fim_seed=as_int(shuffle or 0))
     if encoding.is_chat:
         encoding = replace(encoding, date=date or _date(tokenizer, encoding, folder))
     read_too = (*kept, *(name for name in (id_field, tools) if name))

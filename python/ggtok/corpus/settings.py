@@ -80,6 +80,12 @@ class Encoding:
     """The columns of a conversation after the first."""
     date: str | None = None
     """The day that a template is told, such as 2026-11-30. `None` is today."""
+    fim: float = 0.0
+    """The share of documents whose middle is to be filled in."""
+    fim_spm: float = 0.5
+    """The share of those that begin with the suffix."""
+    fim_seed: Any = 0
+    """Decides with the text which these are, and where they are cut."""
 
     @property
     def is_pair(self) -> bool:

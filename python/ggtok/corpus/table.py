@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..errors import ArgumentTypeError, CorpusError
@@ -20,6 +21,7 @@ from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.vocab import FLAGS_READ
 from .blocks import IDS, MASK, ROW, BadRow, Block
 from .chats import Found, encode_chats, is_conversation, warn_of_found
+from .infilling import infilled
 from .lists import ended, short
 from .names import check_column
 from .packages import np, npt, pa, pc
@@ -147,8 +149,13 @@ def encode_block(
         parts = [chats.ids, chats.masks]
     else:
         special: Any = {"add_special": encoding.add_special, "parse_special": encoding.parse_special}
-        batches = [tokenizer.encode_batch(chunk, threads=threads, **special) for chunk in column.chunks if len(chunk)]
-        parts = [[each.to_arrow() if eos_id is None else ended(each.to_arrow(), eos_id) for each in batches]]
+
+        def encode(texts: pa.Array) -> pa.LargeListArray:
+            rows = tokenizer.encode_batch(texts, threads=threads, **special).to_arrow()
+            return rows if eos_id is None else ended(rows, eos_id)
+
+        rearrange = partial(infilled, encoding=encoding, tokenizer=tokenizer, encode=encode)
+        parts = [[(rearrange if encoding.fim else encode)(chunk) for chunk in column.chunks if len(chunk)]]
     for name, rows, kind in zip(new, parts, (pa.int32(), pa.int8()), strict=False):
         chunks = [chunk for each in rows for chunk in short(each)]
         table = table.append_column(name, pa.chunked_array(chunks, pa.list_(kind)))

@@ -271,6 +271,8 @@ def _decode(table: pa.Table, settings: Settings, tokenizer: BaseTokenizer, found
         return
     ids = table.column(IDS).to_pylist()
     for text, row in zip(table.column(settings.reading.field).to_pylist(), ids, strict=True):
+        if settings.encoding.fim and tokenizer.vocab.fim_mid_id in row:
+            continue  # its text is in another order
         before = (text or "").encode() if not isinstance(text, bytes) else text
         after = tokenizer.decode_bytes(row, remove_special=True)
         if after == before:

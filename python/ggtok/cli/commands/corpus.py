@@ -132,6 +132,10 @@ def command() -> None:
     help="What to do with longer ones.",
 )
 @click.option("--overlap", type=int, default=0, metavar="N", help="With split: tokens that a piece repeats.")
+@click.option("--fim", type=share, default="0", metavar="P%", help="Documents to fill in the middle of, such as 50%.")
+@click.option(
+    "--fim-spm", type=share, default="50%", metavar="P%", help="Those that begin with the suffix.  [default: 50%]"
+)
 @click.option(
     "--weight", type=weight, multiple=True, metavar="SOURCE=W", help="How often to read a source, such as code=2.5."
 )
