@@ -103,6 +103,7 @@ EVERY: dict[str, dict[str, Any]] = {
     "fim": {"fim": 0.5},
     "fim_spm": {"fim": 0.5, "fim_spm": 1},
     "weights": {},  # by the source
+    "token_weights": {"token_weights": True},
     "budget": {"budget": 4000},
     "validation": {"validation": 0.5},
     "shuffle": {"shuffle": 7},
@@ -134,7 +135,7 @@ def test_every_option_can_be_continued(tmp_path: Path, option: str) -> None:
     source.write_text((json.dumps(row) + "\n") * 2000)
     assert option in EVERY, f"tell this test a value for {option}"
     arguments = PLAIN | EVERY[option]
-    if option == "weights":
+    if option in ("weights", "token_weights"):
         arguments["weights"] = {source: 1.5}
     if option in ("tools", "template_text", "variables", "mask"):
         arguments = EVERY["messages"] | arguments

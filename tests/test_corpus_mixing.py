@@ -293,3 +293,100 @@ def test_the_command_takes_percents_units_and_sources(
     assert [each["weight"] for each in manifest["inputs"]] == [1.5, 1.0]
     for wrong in (["--weight", "in/a.jsonl"], ["--budget", "10X"], ["--validation", "much"]):
         assert main([*command, *wrong]) == 2
+
+
+# Weights by tokens
+
+
+def uneven(tmp_path: Path) -> list[Path]:
+    """Three sources whose documents have different lengths; one is a folder, and one is compressed."""
+    import gzip
+
+    chance = random.Random(3)
+    found = []
+    for name, number, most in (("a", 900, 10), ("b", 300, 200), ("c", 600, 60)):
+        rows = [
+            f"{name}{at} " + "".join(chance.choices("abcdefgh ", k=chance.randint(1, most))) for at in range(number)
+        ]
+        found.append(write(tmp_path / f"{name}.jsonl", rows))
+    (tmp_path / "folder").mkdir()
+    lines = found[2].read_text().splitlines(keepends=True)
+    (tmp_path / "folder" / "1.jsonl").write_text("".join(lines[:200]))
+    (tmp_path / "folder" / "2.jsonl.gz").write_bytes(gzip.compress("".join(lines[200:]).encode()))
+    return [*found[:2], tmp_path / "folder"]
+
+
+def tokens_of(folder: Path) -> Counter[str]:
+    found = Counter[str]()
+    for text in texts(folder):
+        found[text[0]] += BPE.count(text)
+    return found
+
+
+@pytest.mark.parametrize("more", [{}, {"budget": 60_000}, {"shuffle": 5, "validation": 0.1, "budget": 20_000}])
+def test_weights_by_tokens_are_shares_of_the_tokens(tmp_path: Path, more: dict[str, Any]) -> None:
+    sources = uneven(tmp_path)
+    options = OPTIONS | {"token_weights": True, "weights": dict(zip(sources, (20, 50, 30), strict=True))} | more
+    built = build(sources, tmp_path / "out", **options)
+    found, whole = tokens_of(tmp_path / "out"), Counter[str]()
+    for name in "abc":
+        lines = (tmp_path / f"{name}.jsonl").read_text().splitlines()
+        whole[name] = sum(BPE.count_batch([json.loads(line)["text"] for line in lines]))
+    total = more.get("budget", min(whole["a"] / 0.2, whole["b"] / 0.5, whole["c"] / 0.3))
+    few = 4 * max(BPE.count(text) for text in texts(tmp_path / "out"))
+    for name, share in (("a", 0.2), ("b", 0.5), ("c", 0.3)):
+        assert abs(found[name] - share * total) < few < share * total / 4
+    if not more:
+        assert set(Counter(texts(tmp_path / "out")).values()) == {1}
+    assert verify(tmp_path / "out", sample=None).problems == []
+    build(sources, tmp_path / "threads", **options, threads=3)
+    assert files(tmp_path / "threads") == files(tmp_path / "out")
+    assert built.is_complete
+
+
+def test_tokens_are_counted_once_and_a_change_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ggtok.corpus import run
+
+    sources = uneven(tmp_path)
+    options = OPTIONS | {"token_weights": True, "weights": dict(zip(sources, (20, 50, 30), strict=True))}
+    build(sources, tmp_path / "out", **options)
+    before = files(tmp_path / "out")
+    monkeypatch.setattr(run, "sample_places", None)  # counting would fail
+    (tmp_path / "out" / "00000.parquet").unlink()
+    build(sources, tmp_path / "out", **options)
+    assert files(tmp_path / "out") == before
+    monkeypatch.undo()
+    with pytest.raises(CorpusError, match="the setting shares has changed"):
+        build(sources, tmp_path / "out", **(options | {"weights": dict.fromkeys(sources, 1)}))
+    sources[0].write_text(sources[0].read_text() * 2)
+    with pytest.raises(CorpusError, match="the order of all documents depends on them"):
+        build(sources, tmp_path / "out", **options)
+    with pytest.warns(ggtok.TokenizerWarning, match="are made anew"):
+        build(sources, tmp_path / "out", **options, rebuild=True)
+    found = tokens_of(tmp_path / "out")
+    assert abs(found["a"] / found.total() - 0.2) < 0.02
+
+
+def test_weights_by_tokens_that_cannot_be(tmp_path: Path) -> None:
+    sources = uneven(tmp_path)
+    empty = write(tmp_path / "empty.jsonl", [""])
+    wrong: list[tuple[list[Any], dict[str, Any], str]] = [
+        (sources, {"weights": {sources[0]: 1}}, "a weight for each source"),
+        (sources, {}, "a weight for each source"),
+        (sources[:1], {"weights": {sources[0]: 1}, "part": (1, 2)}, "no part"),
+        (["-"], {"weights": {"-": 1}, "input_format": "jsonl"}, "no standard input"),
+        (sources[:1], {"weights": {sources[0]: 1}, "budget": 10**9}, r"a\.jsonl: it has too few tokens: all would be"),
+        ([*sources, empty], {"weights": dict.fromkeys([*sources, empty], 1), "budget": 10**6}, "empty.*too few tokens"),
+    ]
+    for inputs, options, problem in wrong:
+        with pytest.raises(CorpusError, match=problem):
+            build(inputs, tmp_path / "out", **OPTIONS, token_weights=True, **options)
+
+
+def test_the_command_weighs_by_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    uneven(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    command = ["corpus", "build", "a.jsonl", "b.jsonl", "-o", "out", "--builtin", "bpe", "--format", "parquet"]
+    assert main([*command, "--weight", "a.jsonl=1", "--weight", "b.jsonl=4", "--token-weights"]) == 0
+    shares = [source.tokens / info(tmp_path / "out").tokens for source in info(tmp_path / "out").sources]
+    assert abs(shares[0] - 0.2) < 0.02

@@ -47,7 +47,7 @@ from .settings import (
 )
 from .shapes import PAIR
 from .shard import Job
-from .sources import Input, inputs
+from .sources import STANDARD_INPUT, Input, inputs
 from .trainers import TRAINERS, Trainer
 from .writing import formats_with, writer_of
 
@@ -88,6 +88,7 @@ def build(
     fim: float = 0.0,
     fim_spm: float = 0.5,
     weights: Mapping[Any, float] | None = None,
+    token_weights: bool = False,
     budget: int | None = None,
     validation: float = 0.0,
     shuffle: int | None = None,
@@ -159,6 +160,9 @@ def build(
         weights: How often the documents of a source are read, by the source as it is named in `sources`: with 2.5 all
             of them twice, and a sample of half of them a third time. Default: 1. The seed of `shuffle` also chooses the
             sample.
+        token_weights: Whether weights are the proportions of the sources in the tokens to train with, such as 30 and
+            70. Then each source must have one, and all documents are encoded once before, to count their tokens. There
+            are as many tokens as `budget` says, otherwise as many as can be without reading a document twice.
         budget: The number of tokens after which the corpus ends, with the shard that reaches it. Give `shuffle` too, so
             that it is a sample of all inputs.
         validation: The share of documents, such as 0.005, that go to files called `val-*` instead. A hash of a
@@ -273,6 +277,11 @@ def build(
     found = inputs(sources, format=input_format, without=folder, weights=given)
     if not 0 <= validation < 1:
         raise CorpusError(f"validation must be a share from 0 to 1, such as 0.005, not {validation}")
+    shares: tuple[tuple[str, float], ...] = ()
+    if token_weights:
+        if part is not None or STANDARD_INPUT in sources or {*given} != {each.source for each in found}:
+            raise CorpusError("token_weights need a weight for each source, and all inputs: no part, no standard input")
+        shares = tuple((name, weight / sum(given.values())) for name, weight in given.items())
     name = str(tokenizer.metadata.get("general.name", ""))
     has_mask = encoding.is_chat or encoding.overlap > 0
     kind = format, tokenizer.vocab_size, attention_mask or columns_of.attention_mask, has_mask
@@ -286,6 +295,7 @@ def build(
         skip_bad,
         float(validation),
         None if budget is None else at_least(1, budget, "budget"),
+        shares,
     )
     _warn_of_absent(found, settings.reading)
     job = Job(folder, found, settings, tokenizer, 1, part=None if part is None else _part(part, found))

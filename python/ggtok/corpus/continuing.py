@@ -142,7 +142,7 @@ def ended(shards: list[Shard]) -> set[str]:
 def within_budget(manifest: Manifest) -> list[Shard] | None:
     """The first shards, as many as reach the budget. `None` if they are not made yet, or there is no budget."""
     budget, within, place = manifest.settings.budget, list[Shard](), (0, 0)
-    if budget is None or manifest.sums()["tokens"] < budget:
+    if budget is None or manifest.settings.shares or manifest.sums()["tokens"] < budget:
         return None
     shards = {(int(shard.task), shard.number): shard for shard in manifest.shards}
     while budget > 0:

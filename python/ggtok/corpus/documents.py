@@ -37,6 +37,11 @@ def is_held_out(table: pa.Table, settings: Settings) -> npt.NDArray[np.bool_]:
     return places(table.column(settings.reading.field), "validation") < settings.validation
 
 
+def sample_places(table: pa.Table, settings: Settings) -> npt.NDArray[np.float64]:
+    """A number from 0 to 1 for each document: those below a weight are read."""
+    return places(table.column(settings.reading.field), f"weight {settings.shuffle or 0}")
+
+
 class Documents:
     """Reads a task block by block.
 
@@ -88,8 +93,8 @@ class Documents:
         """
         input, table = self._inputs[range.input], block.table
         if input.weight != 1:
-            texts, held_out = table.column(self._settings.reading.field), is_held_out(table, self._settings)
-            is_read = places(texts, f"weight {self._settings.shuffle or 0}") < input.weight - range.time
+            held_out = is_held_out(table, self._settings)
+            is_read = sample_places(table, self._settings) < input.weight - range.time
             table = table.filter(is_read & ~held_out if range.time else is_read | held_out)
         table = table.append_column(INPUT, pa.array(np.full(table.num_rows, range.input)))
         return replace(block, table=table, bad=[] if range.time else block.bad, source=input.name)

@@ -21,7 +21,7 @@ from math import ceil
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from stat import S_ISREG
-from threading import Event, local
+from threading import Event, Lock, local
 from typing import Any, TypeVar
 
 from .._ggtok import __version__
@@ -29,13 +29,17 @@ from ..errors import CorpusError
 from ..tokenizer.files import lock, no_follow, remove_parts, replacing
 from ..tokenizer.keys import CHAT_TEMPLATE
 from ..tokenizer.seam import metadata_of
+from .blocks import IDS, num_tokens
 from .child import Child
 from .continuing import Call, Options, carry_over, ended, remove_unlisted, task_of, within_budget
+from .documents import Documents, parted, sample_places
 from .manifest import JOURNAL, LOCK, MANIFEST, VERSION, VOCABULARY, InputEntry, Manifest, Shard, TokenizerEntry
-from .plan import Task, cut_size, is_in_part, is_whole, plan
+from .packages import np
+from .plan import Range, Task, cut_size, is_in_part, is_whole, plan
 from .shard import REJECTED, Job, make_shards
-from .sources import Input, path_from
+from .sources import MOST_PASSES, Input, path_from
 from .survey import Survey, surveyed
+from .table import encode_block
 from .writing import writer_of
 from .writing.shard_files import explained
 
@@ -47,6 +51,9 @@ BATCH = 64
 
 MOST_THREADS = 16
 """Threads of one process. The GIL is held for about 1.5 of the 40 ms that a block takes: 25 threads would fill it."""
+
+BINS = 1 << 16
+"""Parts of a source by the hashes of its documents, whose tokens are counted."""
 
 Result = TypeVar("Result")
 
@@ -97,6 +104,8 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         size, part = job.settings.shard_size, job.part
         mine = [each for each in job.inputs if not is_whole(each, size) or is_in_part(part, each.name)]
         job = replace(job, inputs=mine)
+        if job.settings.shares:
+            job = replace(job, inputs=_weighed(job, None if options.rebuild else before, call))
         surveys = _survey(job, state, call)
         job = replace(job, stamps=[None if each is None else (each.size, each.time) for each in surveys])
         manifest = _begun(job, surveys)
@@ -126,6 +135,40 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
             manifest.shards.sort(key=lambda shard: (int(shard.task), shard.number))
             manifest.write(folder)
     return manifest
+
+
+def _weighed(job: Job, before: Manifest | None, call: Call) -> list[Input]:
+    """The inputs with weights by which each source has its share of the tokens, which are counted for that.
+
+    Without a budget, there are as many as there can be if no document is read twice. A weight is exact to a `BINS`th of
+    its source. Weights stay if the same inputs were weighed before.
+    """
+    settings, paths = job.settings, [path_from(job.folder, each) for each in job.inputs]
+    is_same = before is not None and bool(before.shards) and before.settings.shares == settings.shares
+    was = {each.path: each.weight for each in before.inputs} if before is not None and is_same else {}
+    if [*was] == paths:
+        return [replace(each, weight=was[path]) for each, path in zip(job.inputs, paths, strict=True)]
+    counts, guard = {name: np.zeros(BINS, np.int64) for name, _ in settings.shares}, Lock()
+    inputs = [replace(each, weight=1.0) for each in job.inputs]
+
+    def count(number: int, send: Callable[[object], None]) -> None:
+        task = Task("", (Range(number, 0, None, 1),))
+        for block in Documents(inputs, task, settings, lambda *sums: send(sums)).of_shard(Shard("")):
+            table = parted(encode_block(block, job.tokenizer, settings.encoding, 1).table, settings)[0]
+            bins = (sample_places(table, settings) * BINS).astype(np.int64)
+            with guard:
+                np.add.at(counts[inputs[number].source], bins, num_tokens(table.column(IDS)))
+            send((block.num_bytes, 0, 0))
+
+    call(count, [*range(len(inputs))])
+    sums = {name: max(int(each.sum()), 1) for name, each in counts.items()}
+    total, found = settings.budget or min(sums[name] / share for name, share in settings.shares), dict[str, float]()
+    for name, share in settings.shares:
+        passes, rest = divmod(round(total * share), sums[name])
+        found[name] = passes + (rest > 0) * (int(np.searchsorted(np.cumsum(counts[name]), rest)) + 1) / BINS
+        if found[name] > MOST_PASSES:
+            raise CorpusError(f"it has too few tokens: all would be read {found[name]:,.0f} times", source=name)
+    return [replace(each, weight=found[each.source]) for each in inputs]
 
 
 def _survey(job: Job, state: State, call: Call) -> list[Survey | None]:

@@ -197,9 +197,11 @@ class Settings:
     validation: float = 0.0
     """The share of documents that go to shards for validation."""
     budget: int | None = None
-    """The tokens after which the corpus ends, with the shard that reaches them."""
+    """The tokens after which the corpus ends, with the shard that reaches them; of `shares`, how many there are."""
+    shares: tuple[tuple[str, float], ...] = ()
+    """The sources with their shares of the tokens, if these decide on the weights of the inputs."""
 
     @property
     def spans_inputs(self) -> bool:
         """Whether the place of a document depends on all inputs, so that none can be added or changed later."""
-        return self.shuffle is not None or self.budget is not None
+        return self.shuffle is not None or self.budget is not None or self.shares != ()

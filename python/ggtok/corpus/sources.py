@@ -80,6 +80,8 @@ class Input:
     """Bytes; `None` for standard input."""
     weight: float = 1.0
     """How often its documents are read; of a fraction, a sample of them."""
+    source: str = ""
+    """What the user named to have it read: the file, or its folder or pattern."""
 
     def open(self) -> Any:
         """The file, to be read from any place. Raises `OSError` if it cannot be opened."""
@@ -144,7 +146,7 @@ def inputs(
                 also = "" if seen[key] == each.name else f", once as {seen[key]}"
                 raise CorpusError(f"this file is named twice{also}: its documents would count twice", source=each.name)
             seen[key] = each.name
-            found.append(replace(each, weight=float(weights.get(source, 1))))
+            found.append(replace(each, weight=float(weights.get(source, 1)), source=source))
     if not found:
         raise CorpusError("there are no inputs: name files, folders or patterns")
     return found

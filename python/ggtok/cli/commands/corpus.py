@@ -6,11 +6,11 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from typing import Any, BinaryIO, get_args
+from typing import Any, BinaryIO, TypeVar, get_args
 
 import click
 
@@ -34,56 +34,62 @@ NUM_SOURCES = 20
 SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
+Value = TypeVar("Value")
+
+
+def parsed(expected: str) -> Callable[[Callable[[str], Value]], Callable[[str], Value]]:
+    """Makes the errors of a function that reads an option's value say what is expected."""
+
+    def wrapped(parse: Callable[[str], Value]) -> Callable[[str], Value]:
+        def read(value: str) -> Value:
+            try:
+                return parse(value)
+            except (ValueError, OverflowError):
+                raise click.BadParameter(f"{value!r} is not {expected}") from None
+
+        return read
+
+    return wrapped
+
+
+@parsed("a size such as 256M or 1G")
 def size(value: str) -> int:
     """A number of bytes, with K, M or G for powers of 1024."""
     text = value.upper().removesuffix("B").removesuffix("I").strip()
     unit = text[-1:] if text[-1:] in SIZE_UNITS else ""
-    try:
-        return int(float(text.removesuffix(unit)) * SIZE_UNITS[unit])
-    except (ValueError, OverflowError):
-        raise click.BadParameter(f"{value!r} is not a size such as 256M or 1G") from None
+    return int(float(text.removesuffix(unit)) * SIZE_UNITS[unit])
 
 
+@parsed("a share such as 0.5%")
 def share(value: str) -> float:
     """A share of documents, in percent or not."""
-    try:
-        return float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not a share such as 0.5%") from None
+    return float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
 
 
+@parsed("a number of tokens such as 500M or 10B")
 def tokens(value: str) -> int:
     """A number of tokens, with K, M, B or T for powers of 1000."""
     number, unit = value[:-1], "KMBT".find(value[-1:].upper())
-    try:
-        return int(float(number) * 1000 ** (unit + 1)) if value and unit >= 0 else int(value)
-    except (ValueError, OverflowError):
-        raise click.BadParameter(f"{value!r} is not a number of tokens such as 500M or 10B") from None
+    return int(float(number) * 1000 ** (unit + 1)) if value and unit >= 0 else int(value)
 
 
+@parsed("a source and its weight, such as web=0.5")
 def weight(value: str) -> tuple[str, float]:
     """SOURCE=W."""
     name, _, number = value.rpartition("=")
-    try:
-        return name, float(number)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not a source and its weight, such as web=0.5") from None
+    return name, float(number)
 
 
+@parsed("a number of rows or a share such as 1%")
 def bound(value: str) -> float:
     """A number of rows, or a share of them in percent."""
-    try:
-        return float(value.removesuffix("%")) / 100 if value.endswith("%") else int(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is neither a number of rows nor a share such as 1%") from None
+    return float(value.removesuffix("%")) / 100 if value.endswith("%") else int(value)
 
 
+@parsed("a part such as 3/10")
 def part_of(value: str) -> tuple[int, ...]:
     """I/N, from 1/N to N/N."""
-    try:
-        return tuple(map(int, value.split("/")))
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not a part such as 3/10") from None
+    return tuple(map(int, value.split("/")))
 
 
 def listed(file: BinaryIO) -> list[str]:
@@ -139,6 +145,7 @@ def command() -> None:
 @click.option(
     "--weight", type=weight, multiple=True, metavar="SOURCE=W", help="How often to read a source, such as code=2.5."
 )
+@click.option("--token-weights", is_flag=True, help="Weights are proportions of tokens, such as 30 and 70.")
 @click.option("--budget", type=tokens, metavar="N", help="The tokens after which the corpus ends, such as 10B.")
 @click.option("--validation", type=share, default="0", metavar="P%", help="Documents for validation, such as 0.5%.")
 @click.option("--shuffle", type=int, metavar="SEED", help="Shuffle the documents.")
