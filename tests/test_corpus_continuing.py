@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 import ggtok
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from ggtok.corpus import build, info, verify
 from ggtok.corpus.settings import Format, Masks
@@ -364,6 +366,32 @@ def test_bad_rows_have_a_bound(tmp_path: Path) -> None:
     source.write_text('{"text": 5}\n' * 100)
     with pytest.raises(CorpusError, match="all 100 rows are bad"):
         build([source], tmp_path / "bad", **PLAIN, skip_bad=True)
+
+
+@pytest.mark.parametrize("bound", [0.01, 20])
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_too_many_bad_rows_end_a_run_as_soon_as_it_is_known(tmp_path: Path, suffix: str, bound: float) -> None:
+    rows = [{"text": "good" * 10} if at % 10 else {"text": None} for at in range(20_000)]
+    source = tmp_path / f"a{suffix}"
+    if suffix == ".jsonl":
+        source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), source, row_group_size=500, use_dictionary=False)
+    with pytest.raises(CorpusError, match=r"rows are bad, more than .*; all shards are kept for another bound"):
+        build([source], tmp_path / "out", **PLAIN, skip_bad=True, max_bad=bound, threads=1)
+    first = info(tmp_path / "out")
+    assert first.shards
+    assert 20 < first.rejected < 2000
+    assert build([source], tmp_path / "out", **PLAIN, skip_bad=True, max_bad=0.1).rejected == 2000
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+def test_bad_rows_at_the_start_do_not_end_what_ends_well(tmp_path: Path, suffix: str) -> None:
+    bad, good = ['{"text": 5}\n'] * 3000, [json.dumps({"text": f"good {at}"}) + "\n" for at in range(300_000)]
+    source = tmp_path / f"a{suffix}"
+    data = "".join(bad + good).encode()
+    source.write_bytes(gzip.compress(data, 1) if suffix.endswith(".gz") else data)
+    assert build([source], tmp_path / "out", **PLAIN, skip_bad=True, max_bad=0.01).rejected == 3000
 
 
 def test_a_killed_run_leaves_no_file_that_a_later_plan_does_not_replace(tmp_path: Path, sources: list[Path]) -> None:

@@ -38,9 +38,9 @@ def problem(*sources: str | Path, **options: object) -> str:
 
 
 def test_an_input_is_described(folder: Path) -> None:
-    assert inputs(["a.jsonl.gz"]) == [Input("a.jsonl.gz", "a.jsonl.gz", "jsonl", "gzip", 3)]
-    assert inputs(["b.jsonl"], format="lines") == [Input("b.jsonl", "b.jsonl", "lines", None, 3)]
-    assert inputs(["-"], format="jsonl") == [Input("-", None, "jsonl", None, None)]
+    assert inputs(["a.jsonl.gz"]) == [Input("a.jsonl.gz", "a.jsonl.gz", "jsonl", "gzip", 3, source="a.jsonl.gz")]
+    assert inputs(["b.jsonl"], format="lines") == [Input("b.jsonl", "b.jsonl", "lines", None, 3, source="b.jsonl")]
+    assert inputs(["-"], format="jsonl") == [Input("-", None, "jsonl", None, None, source="-")]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def survey(data: bytes, cut: int, progress: Callable[[int], object] = lambda num
 def test_progress_and_stop() -> None:
     seen: list[int] = []
     survey(b"a\n" * 10, 16, seen.append)
-    assert seen == [7, 7, 4]  # the lines before the last part
+    assert seen == [7, 7, 4, 2]  # the last part too, so that all rows are known
 
     class StopError(Exception):
         pass

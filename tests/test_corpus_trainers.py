@@ -94,3 +94,21 @@ def test_what_a_trainer_does_not_take(chats: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(CorpusError, match=problem):
             build([chats], tmp_path / "out", **options, **more)
+
+
+@pytest.mark.parametrize(
+    ("kept", "options"),
+    [
+        ("labels", {"trainer": "trl"}),
+        ("tokens", {"trainer": "torchtune"}),
+        ("attention_mask", {"trainer": "axolotl"}),
+        ("attention_mask", {"attention_mask": True}),
+        ("chosen_ids", {"shape": "preference", "template_text": TEMPLATE}),
+    ],
+)
+def test_a_kept_column_does_not_double_one_that_is_written(tmp_path: Path, kept: str, options: dict[str, Any]) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text(json.dumps({"text": "a", kept: "b", "prompt": "How?", "chosen": "So.", "rejected": "No."}) + "\n")
+    problem = f"a column {kept!r} is written for the tokens, so it cannot be kept too"
+    with pytest.raises(CorpusError, match=problem):
+        build([source], tmp_path / "out", tokenizer="bpe", format="parquet", keep=[kept], **options)

@@ -182,8 +182,9 @@ def build(
         part: `(3, 10)` takes the third of ten parts of the inputs: each job of a cluster takes one, with the same
             inputs and another folder. Short inputs are divided by their names, long ones by pieces too, so more inputs
             change nothing for those that were there.
-        max_bad: The most bad rows: an `int`, or a `float` for a share of all rows. If there are more, the run fails at
-            its end; the shards are kept.
+        max_bad: The most bad rows: an `int`, or a `float` for a share of all rows. If there are more, the run fails as
+            soon as that is certain; the shards are kept. For a share, the lines of files are counted first, and if
+            there are inputs whose rows are not known (compressed ones, CSV, JSON arrays), it is compared at the end.
         rebuild: Whether all shards are made anew if the inputs or settings do not let them be kept.
         rehash: Whether the documents of all finished shards are read and compared. Otherwise this is so for inputs
             whose size, time or sample (64 KiB of the start, middle and end) has changed.

@@ -39,7 +39,7 @@ def infilled(texts: pa.Array, encoding: Encoding, tokenizer: BaseTokenizer, enco
     sections = encode(_sections(texts.take(chosen), chance[chosen, 2:]))
     around, begin = encode(pa.array([""]))[0].as_py(), int(encoding.add_special and tokenizer.vocab.add_bos)
     is_spm = chance[chosen, 1] < encoding.fim_spm
-    rows = _joined(sections, is_spm, around[:begin], fim_ids(tokenizer), around[begin:])
+    rows = _joined(sections, is_spm, [around[:begin], *([id] for id in fim_ids(tokenizer)), around[begin:]])
     if encoding.max_length is not None:
         fits = np.diff(rows.offsets) <= encoding.max_length
         rows, chosen = rows.filter(pa.array(fits)), chosen[fits]
@@ -60,16 +60,16 @@ def _sections(texts: pa.Array, chance: npt.NDArray[np.float64]) -> pa.Array:
     return pa.Array.from_buffers(texts.type, 3 * len(texts), [None, pa.py_buffer(cuts), data])
 
 
-def _joined(
-    sections: pa.LargeListArray, is_spm: npt.NDArray[np.bool_], begin: list[int], fim: list[int], end: list[int]
-) -> pa.LargeListArray:
-    """The sections of each text in their order. Each of them begins and ends like a whole text."""
-    own = [begin, *([id] for id in fim), end]
+def _joined(sections: pa.LargeListArray, is_spm: npt.NDArray[np.bool_], own: list[list[int]]) -> pa.LargeListArray:
+    """The sections of each text in their order. Each of them begins and ends like a whole text.
+
+    `own` is what a text begins with, the tokens before the sections, and what it ends with.
+    """
     own_sizes = np.array([len(each) for each in own])
     offsets, flat = sections.offsets.to_numpy(), sections.values.to_numpy()
     own_starts = np.tile(len(flat) + np.cumsum(own_sizes) - own_sizes, (len(is_spm), 1))
-    starts = np.column_stack([offsets[:-1].reshape(-1, 3) + len(begin), own_starts])
-    inner_sizes = np.diff(offsets).reshape(-1, 3) - len(begin) - len(end)
+    starts = np.column_stack([offsets[:-1].reshape(-1, 3) + len(own[0]), own_starts])
+    inner_sizes = np.diff(offsets).reshape(-1, 3) - len(own[0]) - len(own[-1])
     sizes = np.column_stack([inner_sizes, np.tile(own_sizes, (len(is_spm), 1))])
     order = np.where(is_spm[:, None], SPM, PSM)
     ordered = (np.take_along_axis(each, order, 1).ravel() for each in (starts, sizes))

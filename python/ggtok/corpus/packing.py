@@ -146,9 +146,8 @@ class Packer:
         offsets = np.concatenate([[0], pads + 1]).astype(np.int32)
 
         rows = np.arange(count + 1, dtype=np.int32) * self.length
-        columns = {
-            name: pa.ListArray.from_arrays(rows, gathered(flat, all_starts, all_sizes)) for name, flat in values.items()
-        }
+        pieces = all_starts, all_sizes
+        columns = {name: pa.ListArray.from_arrays(rows, gathered(flat, *pieces)) for name, flat in values.items()}
         return pa.table(columns | {BOUNDARIES: pa.ListArray.from_arrays(offsets, bounds)})
 
 

@@ -24,11 +24,8 @@ def cut(lengths: Numbers, most: int, overlap: int = 0) -> tuple[Numbers, Numbers
     counts = np.maximum(-((overlap - lengths) // step), 1)
     documents = np.repeat(np.arange(len(lengths)), counts)
     skipped = (np.arange(len(documents)) - (np.cumsum(counts) - counts)[documents]) * step
-    return (
-        documents,
-        (np.cumsum(lengths) - lengths)[documents] + skipped,
-        np.minimum(lengths[documents] - skipped, most),
-    )
+    starts = (np.cumsum(lengths) - lengths)[documents] + skipped
+    return documents, starts, np.minimum(lengths[documents] - skipped, most)
 
 
 def gathered(values: npt.NDArray[Any], starts: Numbers, sizes: Numbers) -> npt.NDArray[Any]:
@@ -52,9 +49,8 @@ def in_pieces(table: pa.Table, most: int, overlap: int) -> pa.Table:
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     if overlap:
         mask = values.setdefault(MASK, np.ones(len(values[IDS]), np.int8))
-        is_later = np.diff(documents, prepend=-1) == 0
-        repeated = np.where(is_later, overlap, 0)
-        mask[np.arange(len(mask)) - np.repeat(offsets[:-1], sizes) < np.repeat(repeated, sizes)] = 0
+        later = offsets[:-1][np.diff(documents, prepend=-1) == 0]
+        mask[later[:, None] + np.arange(overlap)] = 0
     columns = {name: table[name].take(documents) for name in table.column_names if name not in found}
     cut_rows = {name: short(pa.LargeListArray.from_arrays(offsets, flat)) for name, flat in values.items()}
     return pa.table(columns | {name: pa.chunked_array(chunks) for name, chunks in cut_rows.items()})

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from itertools import chain
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from stat import S_ISREG
@@ -106,7 +106,7 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         job = replace(job, inputs=mine)
         if job.settings.shares:
             job = replace(job, inputs=_weighed(job, None if options.rebuild else before, call))
-        surveys = _survey(job, state, call)
+        surveys = _survey(job, state, call, counts_rows=isinstance(options.max_bad, float))
         job = replace(job, stamps=[None if each is None else (each.size, each.time) for each in surveys])
         manifest = _begun(job, surveys)
 
@@ -124,8 +124,16 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         if before is None or replace(manifest, totals=before.totals) != before:
             _keep_vocabulary(job)
             manifest.write(folder)
+        counts = [inf if each is None or each.rows is None else each.rows for each in surveys]
+        most = sum(count * ceil(input.weight) for count, input in zip(counts, inputs, strict=True))
+
+        def checked(now: State) -> None:
+            if now.finished:
+                _check_bad(manifest, options.max_bad, most)
+            progress(now)
+
         with suppress(_Stopped):
-            _make(job, missing, threads, manifest, state, progress)
+            _make(job, missing, threads, manifest, state, checked)
         if (within := within_budget(manifest)) is not None:
             manifest.shards = within
             remove_unlisted(folder, manifest)
@@ -171,22 +179,18 @@ def _weighed(job: Job, before: Manifest | None, call: Call) -> list[Input]:
     return [replace(each, weight=found[each.source]) for each in inputs]
 
 
-def _survey(job: Job, state: State, call: Call) -> list[Survey | None]:
+def _survey(job: Job, state: State, call: Call, counts_rows: bool) -> list[Survey | None]:
     """Looks at every input. `None` for standard input."""
     settings = job.settings
     size = cut_size(settings.shard_size, settings.shuffle)
     counts = settings.skip_bad or settings.reading.is_chat or writer_of(settings.writing.format).has_index
     files = [input for input in job.inputs if input.path is not None]
     sizes = [(input.size or 0) * ceil(input.weight) for input in files]
+    options = settings.skip_bad, settings.shuffle is not None, counts_rows
     state.total_bytes = sum(sizes) if len(files) == len(job.inputs) else None
 
-    unpacks = settings.shuffle is not None
-
     def look(batch: list[Input], send: Callable[[object], None]) -> list[Survey]:
-        def advance(num_bytes: int) -> None:
-            send((num_bytes, 0, 0))
-
-        return [surveyed(each, size, counts, settings.skip_bad, advance, unpacks) for each in batch]
+        return [surveyed(each, size, lambda done: send((done, 0, 0)), counts, *options) for each in batch]
 
     batches = [files[start : start + BATCH] for start in range(0, len(files), BATCH)]
     found = chain.from_iterable(call(look, batches))
@@ -202,16 +206,18 @@ def _keep_vocabulary(job: Job) -> None:
         file.write(gguf_bytes(entries(metadata_of(job.tokenizer), Edits())))
 
 
-def _check_bad(manifest: Manifest, max_bad: float | None) -> None:
-    """Raises `CorpusError` if there are only bad rows, or more than allowed; a `float` is a share."""
-    sums = manifest.sums()
+def _check_bad(manifest: Manifest, max_bad: float | None, most: float = 0) -> None:
+    """Raises `CorpusError` if there are only bad rows, or more than allowed; a `float` is a share.
+
+    As long as shards are missing, `most` is how many rows there can be.
+    """
+    sums, is_share = manifest.sums(), isinstance(max_bad, float)
     bad, rows = sums["rejected"], sums["rejected"] + sums["documents"] + sums["dropped"]
-    if bad == rows > 0:
+    if bad == rows > 0 and not most:
         raise CorpusError(f"all {bad:,} rows are bad: {REJECTED} files say why")
-    is_share = isinstance(max_bad, float)
-    if max_bad is not None and bad > (max_bad * rows if is_share else max_bad):
-        most = f"{max_bad * 100:g} %" if is_share else f"{max_bad:,}"
-        raise CorpusError(f"{bad:,} of {rows:,} rows are bad, more than {most}; all shards are kept for another bound")
+    if max_bad is not None and bad > (max_bad * max(rows, most) if is_share else max_bad):
+        bound = f"{max_bad * 100:g} %" if is_share else f"{max_bad:,}"
+        raise CorpusError(f"{bad:,} of {rows:,} rows are bad, more than {bound}; all shards are kept for another bound")
 
 
 def _make(job: Job, missing: list[Task], threads: int, manifest: Manifest, state: State, progress: Progress) -> None:

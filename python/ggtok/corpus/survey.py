@@ -46,26 +46,30 @@ class Survey:
     """SHA-256 of some of its bytes."""
     cuts: tuple[PartStart, ...]
     """The first part starts with the input."""
+    rows: int | None = None
+    """How many there are at the most, if that was looked at."""
 
 
 def surveyed(
     source: Input,
     cut: int,
+    progress: Callable[[int], object] = lambda num_bytes: None,
     counts_lines: bool = False,
     skip_bad: bool = False,
-    progress: Callable[[int], object] = lambda num_bytes: None,
     unpacks: bool = False,
+    counts_rows: bool = False,
 ) -> Survey:
     """Surveys a file.
 
     Args:
         source: The input, a file.
         cut: Bytes that a part aims at: of the file, but of uncompressed data in Parquet.
-        counts_lines: Whether to count the lines of a file that is cut, which is read as a whole for that.
-        skip_bad: Whether a damaged file is one part, and not an error.
         progress: Called with the number of bytes that were counted since the last call. What it raises stops the
             survey.
+        counts_lines: Whether to count the lines of a file that is cut, which is read as a whole for that.
+        skip_bad: Whether a damaged file is one part, and not an error.
         unpacks: Whether compressed lines are unpacked and cut too, into parts of `cut` bytes of text.
+        counts_rows: Whether to count the lines of every file that is not compressed.
 
     Raises:
         CorpusError: The file cannot be read or is damaged, or it is standard input, which can be read only once.
@@ -73,7 +77,7 @@ def surveyed(
     if source.path is None:
         raise CorpusError("standard input can be read only once", source=source.name)
     size, time = source.status()
-    digest, parts = hashlib.sha256(), [(0, 1)]
+    digest, parts, rows = hashlib.sha256(), [(0, 1)], None
     try:
         with source.open() as file:
             for start in sorted({0, max((size - SAMPLE) // 2, 0), max(size - SAMPLE, 0)}):
@@ -81,21 +85,21 @@ def surveyed(
                 digest.update(file.read(SAMPLE))
             if KINDS[source.format].has_lines and source.compression is None:
                 parts = _line_starts(file, cut, size)
-                if counts_lines and len(parts) > 1:
-                    parts = _counted(file, [start for start, _ in parts], progress)
+                if counts_rows or (counts_lines and len(parts) > 1):
+                    *parts, (_, rows) = _counted(file, [*(start for start, _ in parts), size], progress)
             elif unpacks and KINDS[source.format].has_lines and size > cut // 4 and not is_url(source.path):
                 text = replace(source, path=str(unpacked(source, progress)), compression=None)
-                parts = [*surveyed(text, cut, True, progress=progress).cuts]  # else it is hardly longer than a part
+                parts = [*surveyed(text, cut, progress, True).cuts]  # else it is hardly longer than a part
         if KINDS[source.format].is_table:
             from .reading import module_of
 
-            parts = module_of(source).parts(source, cut)
+            *parts, (_, rows) = module_of(source).parts(source, cut)
     except OSError as error:
         raise CorpusError(f"it cannot be read: {error.strerror or error}", source=source.name) from error
     except CorpusError:
         if not skip_bad:
             raise
-    return Survey(size, time, digest.hexdigest(), tuple(starmap(PartStart, parts)))
+    return Survey(size, time, digest.hexdigest(), tuple(starmap(PartStart, parts)), rows)
 
 
 def _line_starts(file: Any, cut: int, size: int) -> list[tuple[int, int]]:
@@ -113,7 +117,7 @@ def _line_starts(file: Any, cut: int, size: int) -> list[tuple[int, int]]:
 
 
 def _counted(file: Any, starts: list[int], progress: Callable[[int], object]) -> list[tuple[int, int]]:
-    """Where parts of lines start, with the numbers of their rows. Reads the file up to the last of them."""
+    """Some starts of lines, with the numbers of their rows. Reads the file up to the last of them."""
     parts, row = [(0, 1)], 1
     file.seek(0)
     for start, end in pairwise(starts):

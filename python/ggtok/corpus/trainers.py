@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .blocks import BOUNDARIES, IDS, MASK
-from .packages import np, pa
+from .packages import np, npt, pa
 
 LABELS, NOT_LEARNED = "labels", -100
 
@@ -43,6 +43,15 @@ WRITTEN = {IDS: TRAINERS["torchtune"].ids, MASK: LABELS}
 """Where columns are in a file for a trainer, if not under their names."""
 
 
+def is_token(group: pa.Table, length: int | None) -> npt.NDArray[np.bool_]:
+    """Which values of a group of documents are tokens; of packed sequences of a length, the others are padding."""
+    if length is None:
+        return np.ones(len(group[IDS].chunk(0).values), bool)
+    bounds = group[BOUNDARIES].chunk(0)
+    ends = bounds.values.to_numpy()[bounds.offsets.to_numpy()[1:] - 1]
+    return np.asarray(np.arange(length) < ends[:, None]).ravel()
+
+
 def renamed(group: pa.Table, trainer: Trainer, length: int | None) -> pa.Table:
     """A group of documents, or of packed sequences of a length, with the columns of a trainer.
 
@@ -50,11 +59,9 @@ def renamed(group: pa.Table, trainer: Trainer, length: int | None) -> pa.Table:
     """
     (ids,) = group[IDS].chunks
     flat = ids.values.to_numpy()
-    is_learned = np.ones(len(flat), bool)
-    added = {}
+    is_learned, added = is_token(group, length), {}
     if length is not None:
         rows = [row.values.to_numpy() for row in group[BOUNDARIES]]
-        is_learned = (np.arange(length) < np.array([row[-1] for row in rows]).reshape(-1, 1)).ravel()
         sizes = [[size for size in np.diff(row, append=length).tolist() if size] for row in rows]
         if trainer.lengths is not None:
             added[trainer.lengths] = pa.array(sizes, pa.list_(pa.int32()))

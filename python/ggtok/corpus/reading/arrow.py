@@ -37,7 +37,7 @@ def parts(source: Input, cut: int) -> list[tuple[int, int]]:
             for number, end in enumerate(ends[:-1], 1):
                 if end - found[-1][1] >= rows_of_cut:
                     found.append((number, end))
-            return found
+            return [*found, (reader.num_record_batches, row)]
         position = opened.tell()
         for batch in reader:
             if position - start >= cut and row > found[-1][1] and not has_dictionary:
@@ -45,7 +45,7 @@ def parts(source: Input, cut: int) -> list[tuple[int, int]]:
                 start = position
             row += batch.num_rows
             position = opened.tell()
-    return found
+    return [*found, (position, row)]
 
 
 def read(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:

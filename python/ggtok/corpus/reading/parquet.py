@@ -22,7 +22,7 @@ BUFFER = 1 << 20
 
 
 def parts(source: Input, cut: int) -> list[tuple[int, int]]:
-    """Where a file can be cut: row groups, each with the number of its first row.
+    """Where a file can be cut: row groups, each with the number of its first row; and its end.
 
     The parts have about `cut` bytes, as written before compression. Raises `CorpusError`.
     """
@@ -36,7 +36,7 @@ def parts(source: Input, cut: int) -> list[tuple[int, int]]:
             group = metadata.row_group(number)
             row += group.num_rows
             size += group.total_byte_size
-    return found
+    return [*found, (metadata.num_row_groups, row)]
 
 
 def read(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:

@@ -21,7 +21,7 @@ from ..blocks import BOUNDARIES, IDS, MASK
 from ..packages import np, npt, pa
 from ..pairs import PARTS, separated
 from ..settings import Writing
-from ..trainers import LABELS, NOT_LEARNED, TRAINERS, WRITTEN, renamed
+from ..trainers import LABELS, NOT_LEARNED, TRAINERS, WRITTEN, is_token, renamed
 from .groups import Groups
 from .lists import lists
 from .shard_files import ShardFiles
@@ -93,8 +93,11 @@ class TableWriter(ShardWriter):
         if writing.pack is not None:
             metadata = {"ggtok": json.dumps({"pack": writing.pack, "pad_id": writing.pad_id})}
         self._schema = pa.schema(fields, metadata)
+        names = (finished := self._finished(self._schema.empty_table()).schema).names
+        if twice := next((name for name in writing.columns if names.count(name) > 1), None):
+            raise CorpusError(f"a column {twice!r} is written for the tokens, so it cannot be kept too")
         with self._explained():
-            self._writer = self.open(self._finished(self._schema.empty_table()).schema)
+            self._writer = self.open(finished)
 
     def _conformed(self, table: pa.Table) -> pa.Table:
         """The columns that are written, in their order and with their types."""
@@ -122,13 +125,8 @@ class TableWriter(ShardWriter):
         """Adds the mask that distinguishes tokens from padding, if requested."""
         if not self._writing.attention_mask:
             return group
-        (ids,) = group[IDS].chunks
-        mask = np.ones(len(ids.values), np.int8)
-        if self._writing.pack is not None:
-            (bounds,) = group[BOUNDARIES].chunks
-            ends = bounds.values.to_numpy()[bounds.offsets.to_numpy()[1:] - 1]
-            mask = (np.arange(self._writing.pack) < ends[:, None]).astype(np.int8).ravel()
-        return group.add_column(1, ATTENTION, pa.ListArray.from_arrays(ids.offsets, mask))
+        mask = is_token(group, self._writing.pack).astype(np.int8)
+        return group.add_column(1, ATTENTION, pa.ListArray.from_arrays(group[IDS].chunk(0).offsets, mask))
 
     @staticmethod
     def contents(source: pa.NativeFile, names: tuple[str, ...]) -> Iterator[pa.Table]:
