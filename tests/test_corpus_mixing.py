@@ -376,7 +376,7 @@ def test_weights_by_tokens_that_cannot_be(tmp_path: Path) -> None:
         (sources[:1], {"weights": {sources[0]: 1}, "part": (1, 2)}, "no part"),
         (["-"], {"weights": {"-": 1}, "input_format": "jsonl"}, "no standard input"),
         (sources[:1], {"weights": {sources[0]: 1}, "budget": 10**9}, r"a\.jsonl: it has too few tokens: all would be"),
-        ([*sources, empty], {"weights": dict.fromkeys([*sources, empty], 1), "budget": 10**6}, "empty.*too few tokens"),
+        ([*sources, empty], {"weights": dict.fromkeys([*sources, empty], 1)}, r"empty\.jsonl: it has no tokens"),
     ]
     for inputs, options, problem in wrong:
         with pytest.raises(CorpusError, match=problem):

@@ -89,6 +89,16 @@ def test_labels_of_conversations_and_kept_columns(source: Path, tmp_path: Path, 
     assert verify(tmp_path / "out", sample=None).problems == []
 
 
+@pytest.mark.parametrize("overlap", [0, 5])
+@pytest.mark.parametrize("format", get_args(Format))
+def test_a_shard_without_documents_for_validation(tmp_path: Path, format: Format, overlap: int) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text": "one text"}\n{"text": 5}\n')
+    options: dict[str, Any] = {"max_length": MOST, "too_long": "split", "overlap": overlap, "skip_bad": True}
+    build([tmp_path / "in.jsonl"], tmp_path / "out", tokenizer=BPE, format=format, validation=0.001, **options)
+    assert [ids.tolist() for ids in writer_of(format).read(tmp_path / "out" / "00000")] == [BPE.encode("one text")]
+    assert verify(tmp_path / "out", sample=None).problems == []
+
+
 def test_the_command_splits(source: Path, tmp_path: Path) -> None:
     command = ["corpus", "build", str(source), "-o", str(tmp_path / "out"), "--builtin", "bpe", "--format", "megatron"]
     assert main([*command, "--max-length", "32", "--too-long", "split", "--overlap", "8"]) == 0

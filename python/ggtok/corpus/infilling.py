@@ -10,7 +10,7 @@ After "Efficient Training of Language Models to Fill in the Middle" (Bavarian et
 A hash of the text and the seed decides whether a document is cut, where, and the order. One that would be longer than
 `max_length` stays as it is, since cutting it would take its middle away.
 
-Complexity: as encoding.
+Complexity: as encoding, and 9 bytes of memory for each byte of the texts that are cut together.
 """
 
 from __future__ import annotations

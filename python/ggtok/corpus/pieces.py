@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from .blocks import IDS, MASK
+from .blocks import IDS, MASK, num_tokens
 from .lists import short
 from .packages import np, npt, pa
 from .writing.lists import lists
@@ -39,18 +39,17 @@ def in_pieces(table: pa.Table, most: int, overlap: int) -> pa.Table:
 
     With an overlap, `MASK` marks what is to be learned: not the tokens that the piece before has too.
     """
-    found = {name: list(lists(table[name])) for name in (IDS, MASK) if name in table.column_names}
-    values = {name: np.concatenate([flat for _, flat in chunks]) for name, chunks in found.items() if chunks}
-    if not values:
-        return table
-    lengths = np.concatenate([lengths for lengths, _ in found[IDS]]).astype(np.int64)
-    documents, starts, sizes = cut(lengths, most, overlap)
-    values = {name: gathered(flat, starts, sizes) for name, flat in values.items()}
+    kinds = {name: kind for name, kind in ((IDS, pa.int32()), (MASK, pa.int8())) if name in table.column_names}
+    flats = {name: [np.empty(0, np.int8), *(flat for _, flat in lists(table[name]))] for name in kinds}
+    documents, starts, sizes = cut(num_tokens(table[IDS]), most, overlap)
+    values = {name: gathered(np.concatenate(flat), starts, sizes) for name, flat in flats.items()}
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     if overlap:
-        mask = values.setdefault(MASK, np.ones(len(values[IDS]), np.int8))
+        kinds[MASK], mask = pa.int8(), values.setdefault(MASK, np.ones(len(values[IDS]), np.int8))
         later = offsets[:-1][np.diff(documents, prepend=-1) == 0]
         mask[later[:, None] + np.arange(overlap)] = 0
-    columns = {name: table[name].take(documents) for name in table.column_names if name not in found}
-    cut_rows = {name: short(pa.LargeListArray.from_arrays(offsets, flat)) for name, flat in values.items()}
-    return pa.table(columns | {name: pa.chunked_array(chunks) for name, chunks in cut_rows.items()})
+    columns = {name: table[name].take(documents) for name in table.column_names if name not in kinds}
+    for name, kind in kinds.items():
+        rows = pa.LargeListArray.from_arrays(offsets, pa.array(values[name], kind))
+        columns[name] = pa.chunked_array(short(rows), pa.list_(kind))
+    return pa.table(columns)

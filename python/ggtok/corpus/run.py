@@ -128,7 +128,7 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         most = sum(count * ceil(input.weight) for count, input in zip(counts, inputs, strict=True))
 
         def checked(now: State) -> None:
-            if now.finished:
+            if now.finished and options.max_bad is not None:
                 _check_bad(manifest, options.max_bad, most)
             progress(now)
 
@@ -169,7 +169,9 @@ def _weighed(job: Job, before: Manifest | None, call: Call) -> list[Input]:
             send((block.num_bytes, 0, 0))
 
     call(count, [*range(len(inputs))])
-    sums = {name: max(int(each.sum()), 1) for name, each in counts.items()}
+    sums = {name: int(each.sum()) for name, each in counts.items()}
+    if empty := [name for name, tokens in sums.items() if not tokens]:
+        raise CorpusError("it has no tokens, so it cannot have a share of them", source=empty[0])
     total, found = settings.budget or min(sums[name] / share for name, share in settings.shares), dict[str, float]()
     for name, share in settings.shares:
         passes, rest = divmod(round(total * share), sums[name])
