@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from ggtok.cli import main
 from ggtok.corpus import build, info, plan, verify
+from ggtok.corpus.continuing import Budget
+from ggtok.corpus.manifest import Manifest, Shard
 from ggtok.corpus.settings import Format
 from ggtok.corpus.writing import writer_of
 from ggtok.errors import CorpusError
@@ -217,6 +219,31 @@ def test_a_budget_is_reached_by_the_first_shards_whatever_the_threads(sources: l
     assert files(tmp_path / "1") == files(tmp_path / "3")
     shares = [source.tokens / built.tokens for source in built.sources]
     assert all(abs(share - 0.5) < 0.1 for share in shares)
+
+
+def test_a_budget_looks_at_each_shard_once(sources: list[Path], tmp_path: Path) -> None:
+    """However many shards are done, and in whatever order."""
+    looks = Counter[str]()
+
+    class Seen(Shard):
+        def __getattribute__(self, name: str) -> Any:
+            looks[name] += 1
+            return super().__getattribute__(name)
+
+    build(sources, tmp_path / "out", **OPTIONS, budget=1000 * 7 - 3)
+    manifest = Manifest.read(tmp_path / "out")
+    assert manifest is not None
+    manifest.shards = []
+    budget = Budget(manifest)
+    shards = [Seen(f"{number:05}", tokens=7) for number in range(2000)]
+    random.Random(1).shuffle(shards)
+    looks.clear()
+    for shard in shards:
+        budget.add(shard)
+    assert budget.is_reached
+    assert [Shard.__getattribute__(shard, "name") for shard in budget.shards] == [f"{at:05}" for at in range(1000)]
+    assert looks["tokens"] == 1000
+    assert looks.total() < 20 * len(shards)
 
 
 def test_a_mixture_that_was_stopped_ends_as_one_that_was_not(sources: list[Path], tmp_path: Path) -> None:

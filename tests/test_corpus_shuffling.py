@@ -68,3 +68,22 @@ def test_a_chat_is_unpacked_for_all_processes(sources: list[Path], tmp_path: Pat
     assert tables[0] == tables[1]
     assert sorted(map(int, tables[0]["n"].to_pylist())) == [*range(200)]
     assert tables[0]["n"].to_pylist() != [str(n) for n in range(200)]
+
+
+def test_progress_ends_at_all_bytes_of_the_files(sources: list[Path], tmp_path: Path) -> None:
+    """What is unpacked is longer than its file, which is what progress counts."""
+    seen: list[tuple[str, int, int | None]] = []
+    build(
+        sources,
+        tmp_path / "out",
+        tokenizer="bpe",
+        format="parquet",
+        shuffle=7,
+        shard_size=128 * KB,
+        threads=1,
+        progress=lambda state: seen.append((state.phase, state.bytes, state.total_bytes)),
+    )
+    total = sum(path.stat().st_size for path in sources)
+    assert {each[2] for each in seen} == {total}
+    assert max(number for _, number, _ in seen) <= total
+    assert seen[-1] == ("encoding", pytest.approx(total, rel=0.05), total)

@@ -987,8 +987,9 @@ def encode_batch(
     add_special: bool,
     parse_special: bool,
     continues: bool,
+    last: int | None,
 ) -> FlatBatch:
-    """The ids of several texts, each truncated to `max_tokens`."""
+    """The ids of several texts, each truncated to `max_tokens`, and after each that is not null the id `last`."""
 
 def count_batch(
     tokenizer: Tokenizer, texts: object, threads: int, add_special: bool, parse_special: bool, continues: bool

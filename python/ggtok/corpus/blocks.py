@@ -11,7 +11,7 @@ BLOCK_SIZE = 4 << 20
 """Bytes of input that a block aims at. A document longer than this is one block."""
 
 MERGED, MOST_MERGED = 1 << 20, 1024
-"""Bytes of a block that others are not added to, and the most blocks that become one."""
+"""Bytes of a block that is not merged with others, and the most blocks that become one."""
 
 ROW = "ggtok:row"
 """The column with the number of each document's row in its input: int64, counted from 1. Line formats count lines."""
@@ -69,11 +69,13 @@ def merged(blocks: Iterable[Block]) -> Iterator[Block]:
     held: list[Block] = []
     size = 0
     for block in blocks:
-        if held and (size >= MERGED or len(held) == MOST_MERGED or block.table.schema != held[0].table.schema):
+        num_bytes = max(block.num_bytes, block.table.nbytes)
+        is_enough = max(size, num_bytes) >= MERGED or len(held) == MOST_MERGED
+        if held and (is_enough or block.table.schema != held[0].table.schema):
             yield _one(held)
             held, size = [], 0
         held.append(block)
-        size += block.num_bytes
+        size += num_bytes
     if held:
         yield _one(held)
 

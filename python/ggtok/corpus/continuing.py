@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -139,19 +140,28 @@ def ended(shards: list[Shard]) -> set[str]:
     return {last.task for last in shards if last.is_last and count[last.task] == last.number + 1}
 
 
-def within_budget(manifest: Manifest) -> list[Shard] | None:
-    """The first shards, as many as reach the budget. `None` if they are not made yet, or there is no budget."""
-    budget, within, place = manifest.settings.budget, list[Shard](), (0, 0)
-    if budget is None or manifest.settings.shares or manifest.sums()["tokens"] < budget:
-        return None
-    shards = {(int(shard.task), shard.number): shard for shard in manifest.shards}
-    while budget > 0:
-        if (shard := shards.get(place)) is None:
-            return None
-        within.append(shard)
-        budget -= shard.tokens
-        place = (place[0] + 1, 0) if shard.is_last else (place[0], place[1] + 1)
-    return within
+class Budget:
+    """The first shards of a corpus, as many as reach its budget of tokens. They may be finished in any order."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        budget = None if manifest.settings.shares else manifest.settings.budget
+        self._left = inf if budget is None else budget
+        self._next, self._waiting = (0, 0), dict[tuple[int, int], Shard]()
+        self.shards: list[Shard] = []
+        self.is_reached = False
+        """Whether `shards` are all that the corpus needs."""
+        for shard in manifest.shards:
+            self.add(shard)
+
+    def add(self, shard: Shard) -> None:
+        """Takes a finished shard. O(1), but for those that waited for it."""
+        self._waiting[int(shard.task), shard.number] = shard
+        while not self.is_reached and (first := self._waiting.pop(self._next, None)) is not None:
+            task, number = self._next
+            self._next = (task + 1, 0) if first.is_last else (task, number + 1)
+            self.shards.append(first)
+            self._left -= first.tokens
+            self.is_reached = self._left <= 0
 
 
 def remove_unlisted(folder: Path, manifest: Manifest) -> None:

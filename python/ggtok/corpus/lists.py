@@ -1,9 +1,7 @@
-"""Columns of tokens, `list<int32>`: cut into chunks that 32-bit offsets can address, and ended with EOS.
+"""Columns of tokens, `list<int32>`, cut into chunks that 32-bit offsets can address.
 
 Lists have offsets of 32 bits in Spark and for most trainers, and of 64 in a batch. So a chunk of the result has at most
-`MOST_IDS` ids. Both functions work on the flat ids and the offsets, without a Python object per document.
-
-Complexity: `short` is O(documents) and shares the ids, `ended` is O(ids).
+`MOST_IDS` ids, which are shared. O(documents), without a Python object per document.
 """
 
 from __future__ import annotations
@@ -32,17 +30,3 @@ def short(rows: pa.LargeListArray) -> list[pa.ListArray]:
         pieces.append(pa.ListArray.from_arrays(pa.array(own.astype(np.int32)), items, mask=nulls))
         start = end
     return pieces
-
-
-def ended(rows: pa.LargeListArray, last: int) -> pa.LargeListArray:
-    """The rows of ids with one more id at the end of each that is not null. `rows` is not a slice."""
-    offsets = rows.offsets.to_numpy()
-    is_text = rows.is_valid().to_numpy(zero_copy_only=False)
-    new_offsets = np.zeros_like(offsets)
-    np.cumsum(np.diff(offsets) + is_text, out=new_offsets[1:])
-    is_old = np.ones(new_offsets[-1], bool)
-    is_old[new_offsets[1:][is_text] - 1] = False
-    ids = np.full(len(is_old), last, np.int32)
-    ids[is_old] = rows.values.to_numpy()
-    buffers = [rows.buffers()[0], pa.py_buffer(new_offsets)]
-    return pa.Array.from_buffers(rows.type, len(rows), buffers, children=[pa.array(ids)])

@@ -31,7 +31,7 @@ from ..tokenizer.keys import CHAT_TEMPLATE
 from ..tokenizer.seam import metadata_of
 from .blocks import IDS, num_tokens
 from .child import Child
-from .continuing import Call, Options, carry_over, ended, remove_unlisted, task_of, within_budget
+from .continuing import Budget, Call, Options, carry_over, ended, remove_unlisted, task_of
 from .documents import Documents, parted, sample_places
 from .manifest import JOURNAL, LOCK, MANIFEST, VERSION, VOCABULARY, InputEntry, Manifest, Shard, TokenizerEntry
 from .packages import np
@@ -119,7 +119,8 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         done = {shard.task: task_of(shard) for shard in manifest.shards if shard.run < manifest.run}
         tasks = [*done.values(), *plan(inputs, surveys, size, job.settings.shuffle, part, done.values())]
         all_done = ended(manifest.shards)
-        missing = [task for task in tasks if task.name not in all_done] if within_budget(manifest) is None else []
+        budget = Budget(manifest)
+        missing = [] if budget.is_reached else [task for task in tasks if task.name not in all_done]
         manifest.complete = before is not None and before.complete and not missing
         if before is None or replace(manifest, totals=before.totals) != before:
             _keep_vocabulary(job)
@@ -133,9 +134,9 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
             progress(now)
 
         with suppress(_Stopped):
-            _make(job, missing, threads, manifest, state, checked)
-        if (within := within_budget(manifest)) is not None:
-            manifest.shards = within
+            _make(job, missing, threads, manifest, budget, state, checked)
+        if budget.is_reached:
+            manifest.shards = budget.shards
             remove_unlisted(folder, manifest)
         _check_bad(manifest, options.max_bad)
         if not manifest.complete or (folder / JOURNAL).exists():  # else the last run was killed just before
@@ -222,7 +223,15 @@ def _check_bad(manifest: Manifest, max_bad: float | None, most: float = 0) -> No
         raise CorpusError(f"{bad:,} of {rows:,} rows are bad, more than {bound}; all shards are kept for another bound")
 
 
-def _make(job: Job, missing: list[Task], threads: int, manifest: Manifest, state: State, progress: Progress) -> None:
+def _make(
+    job: Job,
+    missing: list[Task],
+    threads: int,
+    manifest: Manifest,
+    budget: Budget,
+    state: State,
+    progress: Progress,
+) -> None:
     """Makes the missing shards, and notes each in the journal. Raises `_Stopped` when the budget is reached."""
     all_done = ended(manifest.shards)
     state.shards = len(manifest.shards)
@@ -252,7 +261,8 @@ def _make(job: Job, missing: list[Task], threads: int, manifest: Manifest, state
             manifest.add(job.folder, shard)
             state.shards += 1
             state.finished.append({name: getattr(shard, name) for name in ("name", "documents", "tokens", "rejected")})
-            if within_budget(manifest) is not None:
+            budget.add(shard)
+            if budget.is_reached:
                 raise _Stopped
 
         _on_threads(make, missing, workers, state, progress, note)

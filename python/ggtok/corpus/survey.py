@@ -89,7 +89,8 @@ def surveyed(
                     *parts, (_, rows) = _counted(file, [*(start for start, _ in parts), size], progress)
             elif unpacks and KINDS[source.format].has_lines and size > cut // 4 and not is_url(source.path):
                 text = replace(source, path=str(unpacked(source, progress)), compression=None)
-                parts = [*surveyed(text, cut, progress, True).cuts]  # else it is hardly longer than a part
+                # It counts bytes of the text, of which the file has fewer.
+                parts = [*surveyed(text, cut, lambda num_bytes: progress(0), True).cuts]
         if KINDS[source.format].is_table:
             from .reading import module_of
 

@@ -16,13 +16,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from .._ggtok import encode_batch
 from ..errors import ArgumentTypeError, CorpusError
 from ..tokenizer.base import BaseTokenizer
+from ..tokenizer.batch import Batch
+from ..tokenizer.numbers import num_threads
 from ..tokenizer.vocab import FLAGS_READ
 from .blocks import IDS, MASK, ROW, BadRow, Block
 from .chats import Found, encode_chats, is_conversation, warn_of_found
 from .infilling import infilled
-from .lists import ended, short
+from .lists import short
 from .names import check_column
 from .packages import np, npt, pa, pc
 from .pairs import lengths, separated
@@ -148,11 +151,10 @@ def encode_block(
             table = _kept(table, is_good)
         parts = [chats.ids, chats.masks]
     else:
-        special: Any = {"add_special": encoding.add_special, "parse_special": encoding.parse_special}
+        options = num_threads(threads), None, "right", encoding.add_special, encoding.parse_special, False, eos_id
 
         def encode(texts: pa.Array) -> pa.LargeListArray:
-            rows = tokenizer.encode_batch(texts, threads=threads, **special).to_arrow()
-            return rows if eos_id is None else ended(rows, eos_id)
+            return Batch(encode_batch(tokenizer, texts, *options), None).to_arrow()
 
         rearrange = partial(infilled, encoding=encoding, tokenizer=tokenizer, encode=encode)
         parts = [[(rearrange if encoding.fim else encode)(chunk) for chunk in column.chunks if len(chunk)]]

@@ -291,7 +291,7 @@ class BaseTokenizer(Core):
         """
         size = None if max_tokens is None else at_least(1, max_tokens, "max_tokens")
         special = add_special, parse_special, continues
-        return Batch(encode_batch(self, texts, num_threads(threads), size, side, *special), self.vocab.pad_id)
+        return Batch(encode_batch(self, texts, num_threads(threads), size, side, *special, None), self.vocab.pad_id)
 
     def count_batch(
         self,

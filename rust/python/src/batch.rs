@@ -241,6 +241,7 @@ pub fn encode_batch(
     add_special: bool,
     parse_special: bool,
     continues: bool,
+    last: Option<TokenId>,
 ) -> PyResult<FlatBatch> {
     let (options, side) = (encode_options(add_special, parse_special, continues), chunks::side(side)?);
     if let Some(max_tokens) = max_tokens {
@@ -251,7 +252,7 @@ pub fn encode_batch(
     let (source, mut nulls) = (Source::of(texts)?, Vec::new());
     let batch = quick(|| {
         let core = &tokenizer.core;
-        core.encode_batch_from(options, budget, threads, |feed| source.feed(py, feed, &mut nulls))
+        core.encode_batch_from(options, budget, last, threads, |feed| source.feed(py, feed, &mut nulls))
     })??;
     Ok(FlatBatch::new(batch.map_err(Raise::raise)?, Some(nulls)))
 }

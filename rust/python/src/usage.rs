@@ -35,7 +35,7 @@ pub(crate) fn used_tokens(
 ) -> PyResult<Vec<TokenId>> {
     let (py, vocabulary) = (texts.py(), tokenizer.core.vocabulary());
     let side = PyString::intern(py, "right");
-    let batch = encode_batch(py, tokenizer, texts, threads, None, &side, false, parse_special, false)?;
+    let batch = encode_batch(py, tokenizer, texts, threads, None, &side, false, parse_special, false, None)?;
     let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
     let mut used = vec![false; vocabulary.len()];
     let mut mark = |ids: &[TokenId]| {

@@ -70,10 +70,10 @@ def blocks(batches: Iterator[Batch], source: Input, first_row: int, reading: Rea
         for batch in batches:
             table, bad = _documents(batch.rows, source, row, reading)
             row += batch.rows.num_rows
-            held.add(table, bad, batch.num_bytes)
-            if held.size >= BLOCK_SIZE:
+            if held.tables and held.size + table.nbytes > BLOCK_SIZE:  # one batch alone is not copied
                 yield from held.blocks(reading)
                 held = _Held()
+            held.add(table, bad, batch.num_bytes)
     except (pa.ArrowException, OSError) as error:
         raise damaged(source, error, row) from error
     if held.tables:

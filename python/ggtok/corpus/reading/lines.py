@@ -30,7 +30,7 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
     if source.format == "lines":
         check_no_columns(source, reading)
     row, position = first_row, 0
-    with Stream(source, start) as stream:
+    with Stream(source, start if start or end else None) as stream:
         for data, too_long in _whole_lines(stream, None if end is None else end - start, start == 0):
             num_bytes, position = stream.position - position, stream.position
             if too_long:
@@ -77,7 +77,7 @@ def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[
 
     O(bytes): every byte is searched once for the end of its line, and copied once.
     """
-    held: list[bytes] = []  # the start of a line, without its end
+    held: list[memoryview] = []  # the start of a line, without its end
     num_held = 0
     left = size
     while chunk := stream.read(BLOCK_SIZE if left is None else min(BLOCK_SIZE, left)):
@@ -85,18 +85,19 @@ def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[
             left -= len(chunk)
         if skip_mark:
             chunk, skip_mark = chunk.removeprefix(MARK), False
-        while chunk:
-            is_long = num_held >= BLOCK_SIZE
-            cut = 1 + (chunk.find(b"\n") if is_long else chunk.rfind(b"\n"))
-            if num_held + (cut or len(chunk)) > MOST_LINE:
+        start = 0
+        while start < len(chunk):
+            end = 1 + (chunk.find if num_held >= BLOCK_SIZE else chunk.rfind)(b"\n", start)
+            part = memoryview(chunk)[start : end or None]
+            num_held += len(part)
+            if num_held > MOST_LINE:
                 held = held[:2]  # enough of it to show
             else:
-                held.append(chunk[: cut or len(chunk)])
-            num_held += cut or len(chunk)
-            if cut:
+                held.append(part)
+            if end:
                 yield b"".join(held), num_held if num_held > MOST_LINE else 0
                 held, num_held = [], 0
-            chunk = chunk[cut:] if cut else b""
+            start += len(part)
     if num_held:
         yield b"".join(held), num_held if num_held > MOST_LINE else 0
 

@@ -51,7 +51,7 @@ def unpacked(source: Input, watch: Callable[[int], object] = lambda num_bytes: N
 
 
 class Stream:
-    """An input that is read from front to back.
+    """An input that is read from front to back, or from a place in its unpacked text on.
 
     Raises `CorpusError` if it cannot be opened or read.
     """
@@ -59,17 +59,19 @@ class Stream:
     closed = False
     """For pyarrow, which reads from it as from a file."""
 
-    def __init__(self, source: Input, start: int = 0) -> None:
+    def __init__(self, source: Input, start: int | None = None) -> None:
         self._source, self._raw = source, None
         self._errors: tuple[type[Exception], ...] = (OSError,)
-        self._start, self._num_read = start, 0
+        self._num_read, self._share = 0, 1.0
         try:
             if source.path is None:
                 self._file: Any = sys.stdin.buffer
-            elif source.compression is None or start:
+            elif source.compression is None or start is not None:
                 text = replace(source, path=str(unpacked(source))) if source.compression else source
                 self._file = text.open()
-                self._file.seek(start)
+                if source.compression:
+                    self._share = (source.size or 0) / self._file.size()
+                self._file.seek(start or 0)
             else:
                 if not source.size:
                     raise CorpusError(f"it is empty, without even a header of {source.compression}", source=source.name)
@@ -81,8 +83,8 @@ class Stream:
 
     @property
     def position(self) -> int:
-        """Bytes of the file that were read from `start` on: compressed ones, if it is compressed."""
-        return self._num_read if self._raw is None else int(self._raw.tell())
+        """Bytes of the file that were read from `start` on: compressed ones, if it is compressed, or their share."""
+        return int(self._num_read * self._share if self._raw is None else self._raw.tell())
 
     def read(self, size: int) -> bytes:
         """The next bytes: fewer than `size` only at the end."""

@@ -17,7 +17,7 @@ class Groups:
         self._held_bytes = 0
 
     def push(self, table: pa.Table) -> Iterator[pa.Table]:
-        """Adds documents, and yields the groups that they complete. Each column of a group is one chunk."""
+        """Adds documents, and yields the groups that they complete."""
         ends = np.cumsum(row_sizes(table))
         start, done = 0, 0
         while start < len(table):
@@ -35,16 +35,14 @@ class Groups:
     def flush(self) -> Iterator[pa.Table]:
         """Yields the last group, if it has documents."""
         if self._held:
-            columns = [table.columns for table in self._held]
-            schema = self._held[0].schema
-            self._held, self._held_bytes = [], 0
-            yield pa.Table.from_arrays([in_one_chunk(parts) for parts in zip(*columns, strict=True)], schema=schema)
+            held, self._held, self._held_bytes = self._held, [], 0
+            yield pa.concat_tables(held)
 
 
-def in_one_chunk(columns: tuple[pa.ChunkedArray, ...]) -> pa.Array:
-    """Columns one after the other, always as a copy: what surrounds a slice of a buffer is left out."""
-    chunks = [chunk for column in columns for chunk in column.chunks]
-    return pa.concat_arrays([*chunks, pa.array([], columns[0].type)])
+def in_one_chunk(table: pa.Table) -> pa.Table:
+    """A table with one chunk for each column, always a copy: what surrounds a slice of a buffer is left out."""
+    columns = [pa.concat_arrays([*column.chunks, pa.array([], column.type)]) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
 
 
 def row_sizes(table: pa.Table) -> npt.NDArray[np.int64]:

@@ -30,6 +30,7 @@ class ParquetWriter(TableWriter):
     """Holds the documents of a row group."""
 
     suffixes = (".parquet",)
+    piece_bytes = 1 << 20  # its levels, a number of 16 bits for each token and list, stay in the processor's cache
 
     def write(self, table: pa.Table) -> None:
         sizes = num_tokens(table[IDS])

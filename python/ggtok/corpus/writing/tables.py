@@ -22,7 +22,7 @@ from ..packages import np, npt, pa
 from ..pairs import PARTS, separated
 from ..settings import Writing
 from ..trainers import LABELS, NOT_LEARNED, TRAINERS, WRITTEN, is_token, renamed
-from .groups import Groups
+from .groups import Groups, in_one_chunk
 from .lists import lists
 from .shard_files import ShardFiles
 from .writer import ShardWriter
@@ -41,6 +41,8 @@ class TableWriter(ShardWriter):
     """What is common to both: which columns there are, and how they are grouped."""
 
     is_table = True
+    piece_bytes = GROUP_BYTES
+    """The most bytes of documents in a chunk that pyarrow gets."""
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
         self._file = files.open(self.suffixes[0])
@@ -73,7 +75,9 @@ class TableWriter(ShardWriter):
             raise CorpusError(f"{self._writing.format} cannot hold this: {error}", source=self._name) from error
 
     def _write(self, group: pa.Table) -> None:
-        self._writer.write_table(self._finished(group), len(group))
+        pieces = Groups(self.piece_bytes)
+        tables = [self._finished(in_one_chunk(piece)) for piece in (*pieces.push(group), *pieces.flush())]
+        self._writer.write_table(pa.concat_tables(tables), len(group))
 
     def open(self, schema: pa.Schema) -> Any:
         """pyarrow's writer for the file."""

@@ -131,7 +131,7 @@ impl Tokenizer {
         options: EncodeOptions,
         threads: usize,
     ) -> Result<Batch, (usize, EncodeError)> {
-        let Ok(batch) = self.encode_batch_from(options, None, threads, all(texts));
+        let Ok(batch) = self.encode_batch_from(options, None, None, threads, all(texts));
         batch
     }
 
@@ -150,7 +150,7 @@ impl Tokenizer {
     }
 
     /// As [`Tokenizer::encode_batch`], with the texts that `read` passes on, which other threads encode meanwhile. With a
-    /// `budget`, which must hold the tokens that are added, each text is truncated first.
+    /// `budget`, which must hold the tokens that are added, each text is truncated first. The id `last` follows each text.
     ///
     /// # Errors
     /// What `read` returns; otherwise as [`Tokenizer::encode_batch`].
@@ -158,6 +158,7 @@ impl Tokenizer {
         &self,
         options: EncodeOptions,
         budget: Option<(usize, Truncation)>,
+        last: Option<TokenId>,
         threads: usize,
         read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
     ) -> Result<Result<Batch, (usize, EncodeError)>, E> {
@@ -171,6 +172,7 @@ impl Tokenizer {
                 Some((_, never)) => match never {},
                 None => encoder.encode_into(text, options, ids),
             }?;
+            memory::extend(ids, last.into_iter());
             Ok(ids.len())
         };
         let mut lent = Some(&mut memory);
