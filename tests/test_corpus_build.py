@@ -322,6 +322,25 @@ def test_a_stream_is_cut_into_the_same_shards_from_a_pipe(folder: Path, tmp_path
         assert contents(stopped) == contents(whole)
 
 
+def test_the_command_compares_standard_input_with_a_finished_corpus(tmp_path: Path) -> None:
+    data = b"".join(b"line %d of some words\n" % number for number in range(8000))
+    out = tmp_path / "out"
+    command = [
+        *(sys.executable, "-m", "ggtok", "corpus", "build", "-", "--input-format", "lines", "--builtin", "bpe"),
+        *("--format", "flat", "--shard-size", "64K", "-o", str(out)),
+    ]
+    subprocess.run(command, input=data, check=True, capture_output=True)
+    before = contents(out)
+    assert len([name for name in before if name.endswith(".npy")]) > 2
+    changed = data.replace(b"7000", b"700O")
+    for given, shard in ((data, None), (changed, "00000-00002"), (data + b"more\n", "00000-00002"), (data[:9999], "")):
+        done = subprocess.run(command, input=given, capture_output=True, check=False)
+        assert done.returncode == (0 if shard is None else 2), done.stderr
+        if shard is not None:
+            assert b"it is not what the last run read: shard " + shard.encode() in done.stderr
+        assert contents(out) == before
+
+
 def test_chats_are_rendered_with_a_mask_on_several_processes(tmp_path: Path) -> None:
     chats: list[Any] = [
         [{"role": "user", "content": f"Question {n}?"}, {"role": "assistant", "content": "An answer." * (n % 9)}]
