@@ -1,4 +1,4 @@
-"""Compares ways from files to training data: documents and megabytes a second, and the memory of all processes.
+"""Compares ways from files to training data: by time, by the time of all cores, and by the memory of all processes.
 
     python benches/corpus.py --texts FOLDER --model FILE.gguf [--size 1000] [--python PEERS] [--megatron REPOSITORY]
 
@@ -63,6 +63,8 @@ class Result:
     source: str
     format: str
     seconds: float = 0.0
+    cpu: float = 0.0
+    """Seconds of all cores together, of all processes: less disturbed by what else the machine does."""
     memory: int = 0
     """Most bytes of all processes together, a shared page counted once."""
     documents: int = 0
@@ -185,8 +187,11 @@ def memory_of(process: int) -> int:
     return total
 
 
-def measure(command: list[str], environment: dict[str, str], log: Path) -> tuple[float, int]:
-    """Seconds and most bytes of a command. Raises `RuntimeError` with the end of its output if it fails."""
+def measure(command: list[str], environment: dict[str, str], log: Path) -> tuple[float, float, int]:
+    """Seconds, seconds of all cores, and most bytes of a command, or the seconds that it prints.
+
+    Raises `RuntimeError` with the end of its output if it fails.
+    """
     most, ended = 0, threading.Event()
     with log.open("wb") as output:
         start = time.perf_counter()
@@ -199,15 +204,17 @@ def measure(command: list[str], environment: dict[str, str], log: Path) -> tuple
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        code = process.wait()
+        _, status, usage = os.wait4(process.pid, 0)
+        code = process.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.perf_counter() - start
         ended.set()
         watcher.join()
     text = log.read_text(errors="replace")
     if code != 0:
         raise RuntimeError(text.strip().splitlines()[-1] if text.strip() else f"exit code {code}")
-    own = [line.split()[1] for line in text.splitlines() if line.startswith("seconds ")]
-    return float(own[0]) if own else seconds, most
+    own = [line.split()[1:] for line in text.splitlines() if line.startswith("seconds ")]
+    seconds, cpu = map(float, own[0]) if own else (seconds, usage.ru_utime + usage.ru_stime)
+    return seconds, cpu, most
 
 
 def count_megatron(folder: Path) -> tuple[int, int]:
@@ -261,7 +268,7 @@ def run(row: Row, corpus: Corpus, model: str, hf: Path, work: Path) -> Result:
     environment = {"HF_HOME": str(work / "out/cache"), "HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         command = [word.format(**values) for word in row.command]
-        result.seconds, result.memory = measure(command, environment, work / "log")
+        result.seconds, result.cpu, result.memory = measure(command, environment, work / "log")
         result.documents, result.tokens = COUNTS[row.format](out)
     except (RuntimeError, OSError) as error:
         result.problem = str(error)[:200]
@@ -273,13 +280,15 @@ def run(row: Row, corpus: Corpus, model: str, hf: Path, work: Path) -> Result:
 def table(results: list[Result], corpus: Corpus) -> str:
     """The results in Markdown."""
     first = results[0]
-    lines = ["| | reads | writes | documents/s | MB/s | memory | result |", "|---|---|---|--:|--:|--:|---|"]
+    names = "| | reads | writes | documents/s | MB/s | MB per CPU second | memory | result |"
+    lines = [names, "|---|---|---|--:|--:|--:|--:|---|"]
     for each in results:
         head = f"| {each.name} | {each.source} | {each.format} "
         if each.problem is not None:
-            lines.append(f"{head}| | | | {each.problem} |")
+            lines.append(f"{head}| | | | | {each.problem} |")
             continue
         speed = f"| {corpus.documents / each.seconds:,.0f} | {corpus.text_bytes / each.seconds / 1e6:,.1f} "
+        speed += f"| {corpus.text_bytes / each.cpu / 1e6:,.1f} "
         same = (each.documents, each.tokens) == (first.documents, first.tokens)
         differs = f"{each.documents:,} documents, {each.tokens:,} tokens"
         said = "" if each.format == "none" else f"{first.tokens:,} tokens" if same else differs
