@@ -77,10 +77,6 @@ def test_what_is_wrong_with_a_url_is_said(tmp_path: Path, memory: str, monkeypat
             inputs([source])
     with pytest.raises(CorpusError, match="named twice"):
         inputs([f"{memory}/a.jsonl", f"{memory}/a.jsonl"])
-    for output in ("s3://bucket/out", "foo://bucket/out"):
-        with pytest.raises(CorpusError, match=f"{output}: the output must be a local folder"):
-            build([memory], output, **ONE)
-    assert not (tmp_path / "s3:").exists()
 
 
 def test_a_file_of_a_store_that_changes_or_goes(tmp_path: Path, memory: str) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from operator import index as as_int
-from pathlib import Path
 from typing import Any, get_args
 
 from ..chat.prompts import fim_ids
@@ -22,12 +21,12 @@ from ..tokenizer.numbers import at_least, num_threads
 from ..tokenizer.seam import users_class
 from .chats import Found, add_found, warn_of_found
 from .continuing import Options
+from .folder import Folder, folder_of
 from .manifest import Manifest
 from .overview import Info
 from .packages import check_packages
 from .plan import Part
 from .reading import read
-from .remote import is_url
 from .run import Progress, run
 from .settings import (
     MOST_PACK,
@@ -107,10 +106,10 @@ def build(
 ) -> Info:
     """Encodes files into training data, in a folder that a run can be stopped in and continued at any time.
 
-    The work is cut into shards. A shard is written under another name, flushed, renamed and then noted in a journal. At
-    the end, `manifest.json` names the tokenizer, all settings, each input and each shard, with hashes. The same call
-    again makes the shards that are missing. However often a run was stopped or killed, and whatever the number of
-    threads, the files are the same, byte for byte.
+    The work is cut into shards. A shard is written under another name, flushed, renamed and then noted in a journal; on
+    a store, it is uploaded as whole objects. At the end, `manifest.json` names the tokenizer, all settings, each input
+    and each shard, with hashes. The same call again makes the shards that are missing. However often a run was stopped
+    or killed, and whatever the number of threads, the files are the same, byte for byte.
 
     If inputs were added, removed or changed since, or bad rows are to be skipped now, the shards of the other inputs
     are kept. What is new is in further shards, so the order of documents may differ from a build of all at once. With
@@ -120,7 +119,7 @@ def build(
         sources: Files, folders (all files in them with a known ending), patterns such as `data/*.jsonl.gz`, "-" for
             standard input, or URLs of these, such as `s3://bucket/data/*.parquet` or
             `hf://datasets/owner/name`. Documents keep their order; the files of a folder or pattern are sorted by name.
-        output: The folder, new, empty, or of the same corpus.
+        output: The folder, new, empty, or of the same corpus; or a URL of one, such as `s3://bucket/tokens`.
         tokenizer: A tokenizer, a model as `Tokenizer.from_model` takes it, or the name of an embedded vocabulary.
         format: "parquet", "arrow", "megatron", "datatrove" or "flat".
         field: The column or JSON field that holds the text, or several, whose texts are joined by blank lines. A path
@@ -198,7 +197,8 @@ def build(
         CorpusError: An input is missing or damaged, a row is bad, all rows are bad or more than `max_bad`, the folder
             holds something else or a corpus of other settings, settings contradict each other, or a file cannot be
             written. The message names the file and row.
-        DependencyError: pyarrow or numpy is not installed: `pip install 'ggtok[corpus]'`.
+        DependencyError: pyarrow or numpy is not installed: `pip install 'ggtok[corpus]'`; or fsspec's package for a URL
+            is not: `pip install 'ggtok[remote]'`.
         GgtokError: The tokenizer cannot be opened.
         TypeError: An argument has the wrong type.
 
@@ -256,9 +256,7 @@ def build(
     unpaired["max_length without too_long='drop'"] = max_length is not None and too_long != "drop"
     if shape == PAIR and (wrong := next((name for name, is_given in unpaired.items() if is_given), None)):
         raise CorpusError(f"pairs cannot be written with this: {wrong}")
-    folder = Path(place := os.fsdecode(file_name(output)))
-    if is_url(place):
-        raise CorpusError("the output must be a local folder: copy it to the store when it is complete", source=place)
+    folder = folder_of(os.fsdecode(file_name(output)))
     chat, special = (tools, template_text, variables, mask, shape, date), (add_special, parse_special, append_eos)
     encoding = encoding_of(first, messages, chat, special, max_length, too_long, overlap)
     if not (0 <= fim <= 1 and 0 <= fim_spm <= 1):
@@ -272,10 +270,8 @@ def build(
         encoding = replace(encoding, date=date or _date(tokenizer, encoding, folder))
     read_too = (*kept, *(name for name in (id_field, tools) if name))
     columns = tuple(name for name in dict.fromkeys(read_too) if name != encoding.field)
-    if folder.exists() and not folder.is_dir():
-        raise CorpusError("the output must be a folder, and this is a file", source=str(folder))
     given = {os.fsdecode(file_name(name)): weight for name, weight in mapping("weights", weights or {}).items()}
-    found = inputs(sources, format=input_format, without=folder, weights=given)
+    found = inputs(sources, format=input_format, without=folder.at(), weights=given)
     if not 0 <= validation < 1:
         raise CorpusError(f"validation must be a share from 0 to 1, such as 0.005, not {validation}")
     shares: tuple[tuple[str, float], ...] = ()
@@ -369,7 +365,7 @@ def opened(tokenizer: TokenizerOrPath) -> BaseTokenizer:
     return opened
 
 
-def _date(tokenizer: BaseTokenizer, encoding: Encoding, folder: Path) -> str | None:
+def _date(tokenizer: BaseTokenizer, encoding: Encoding, folder: Folder) -> str | None:
     """The day that a template is told: that of the run that began the folder, or today. `None` if it asks for none."""
     if (before := Manifest.read(folder)) is not None:
         return before.settings.encoding.date

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from pathlib import Path
 from typing import Any
 
 from ..errors import CorpusError
 from ..tokenizer.findings import Finding, warn_of
 from .documents import Documents
+from .folder import Folder
 from .manifest import NAME, VALIDATION, Manifest, Shard
 from .plan import Task
 from .shard import REJECTED, Job
@@ -48,6 +48,7 @@ def carry_over(before: Manifest, now: Manifest, job: Job, options: Options, call
 
     Raises `CorpusError` if it cannot continue that one.
     """
+    now.run = before.run
     if not before.shards:
         return
     difference, kept, changed = before.difference(now), list[Shard](), list[str]()
@@ -59,13 +60,13 @@ def carry_over(before: Manifest, now: Manifest, job: Job, options: Options, call
             which = f" ({changed[0]})" if changed else ""
             difference = f"the inputs have changed{which}, and the order of all documents depends on them"
     if difference is not None and not options.rebuild:
-        raise CorpusError(f"it holds another corpus: {difference}; {ADVICE}", source=str(job.folder))
-    now.run = before.run
+        raise CorpusError(f"it holds another corpus: {difference}; {ADVICE}", source=str(job.folder.at()))
     if difference is not None:
         kept, now.run = [], before.run + 1
     elif not is_same:
         now.run += 1
-    now.shards = [shard for shard in kept if is_present(job.folder, shard)]
+    sizes = job.folder.sizes()
+    now.shards = [shard for shard in kept if is_present(shard, sizes)]
     if sum(shard.run < now.run for shard in kept) > sum(shard.run < now.run for shard in now.shards):
         now.run = before.run + 1
     if changed:
@@ -83,7 +84,8 @@ def _kept(before: Manifest, now: Manifest, job: Job, rehash: bool, call: Call) -
         if number not in was and input.content in of_content:
             was[number] = of_content.pop(input.content)
     same, looked = dict[int, int](), set[int]()
-    is_over = before.complete and all(is_present(job.folder, shard) for shard in before.shards)
+    sizes = job.folder.sizes()
+    is_over = before.complete and all(is_present(shard, sizes) for shard in before.shards)
     for number, old in was.items():
         input, other = now.inputs[number], before.inputs[old]
         if input.content == other.content:
@@ -128,10 +130,9 @@ def task_of(shard: Shard) -> Task:
     return Task(shard.task, tuple(shard.ranges), "-" in shard.name)
 
 
-def is_present(folder: Path, shard: Shard) -> bool:
+def is_present(shard: Shard, sizes: dict[str, int]) -> bool:
     """Whether the files of a shard exist in their full size."""
-    paths = [(folder / file.name, file.size) for file in shard.files]
-    return all(path.is_file() and path.stat().st_size == size for path, size in paths)
+    return all(sizes.get(file.name) == file.size for file in shard.files)
 
 
 def ended(shards: list[Shard]) -> set[str]:
@@ -164,13 +165,12 @@ class Budget:
             self.is_reached = self._left <= 0
 
 
-def remove_unlisted(folder: Path, manifest: Manifest) -> None:
+def remove_unlisted(folder: Folder, manifest: Manifest) -> None:
     """Deletes the files of shards that are not kept, and those that a killed run wrote but did not note."""
     listed = {file.name for shard in manifest.shards for file in shard.files}
     suffixes = (*writer_of(manifest.settings.writing.format).suffixes, REJECTED)
-    for path in folder.iterdir():
-        stem = path.name.partition(".")[0]
+    for name in folder.sizes().keys() - listed:
+        stem = name.partition(".")[0]
         number = stem.removeprefix(VALIDATION)
-        is_shard = len(number) >= 5 and NAME.fullmatch(number) and path.name.removeprefix(stem) in suffixes
-        if is_shard and path.name not in listed:
-            path.unlink()
+        if len(number) >= 5 and NAME.fullmatch(number) and name.removeprefix(stem) in suffixes:
+            folder.remove(name)

@@ -12,7 +12,7 @@ from .manifest import Shard
 from .packages import np, npt, pa
 from .plan import Range, Task
 from .reading import read
-from .remote import explained
+from .remote import StoreError, explained
 from .settings import Settings
 from .sources import Input
 from .survey import num_lines
@@ -80,7 +80,7 @@ class Documents:
                     self._watch(block.num_bytes, 0, 0)
                 row = max(row, last_row(block) + 1)
         except CorpusError as error:  # the rest of the file is a bad row
-            if not self._settings.skip_bad:
+            if not self._settings.skip_bad or isinstance(error, StoreError):
                 raise
             names = (self._settings.reading.field, *self._settings.reading.columns)
             columns = {name: pa.nulls(0) for name in names} | {ROW: pa.array([], pa.int64())}

@@ -1,7 +1,7 @@
 """What a folder of a corpus holds, and how it was made: `manifest.json`, and while shards are missing, a journal.
 
 The manifest is written twice: without shards before the first one is made, and with all of them at the end. Between the
-two, each finished shard adds a line to `journal.jsonl`, so that a run that is started again knows what is done. Neither
+two, each finished shard adds a record to the journal, so that a run that is started again knows what is done. Neither
 holds a thread or a machine, nor a time but those of the inputs: the same inputs and settings give the same bytes.
 
 A *run* makes what a list of inputs needs, however often it is stopped. If inputs were added, removed or changed since,
@@ -11,20 +11,18 @@ the next run begins. It keeps the shards of the runs before whose inputs are as 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from ..errors import CorpusError
-from ..tokenizer.files import no_follow, replacing
+from .folder import MANIFEST, Folder
 from .packing import Packing
 from .plan import Part, Range
 from .settings import MOST_PACK, InputFormat, Settings
 from .typed import typed
-from .writing.shard_files import Written, explained
+from .writing.shard_files import Written
 
 VERSION = 1
 """Of the manifest's own form."""
@@ -35,7 +33,6 @@ NAME = re.compile(r"\d{1,18}(-\d{1,18})?(\.[a-z.]+)?")
 VALIDATION = "val-"
 """What the names of a shard's files for validation start with."""
 
-MANIFEST, JOURNAL, LOCK = "manifest.json", "journal.jsonl", ".ggtok.lock"
 VOCABULARY = "vocabulary.gguf"
 """The tokenizer without weights, so that `verify` needs no other file."""
 
@@ -161,17 +158,15 @@ class Manifest:
     shards: list[Shard] = field(default_factory=list)
 
     @classmethod
-    def read(cls, folder: Path, *, is_locked: bool = False) -> Manifest | None:
+    def read(cls, folder: Folder, *, is_locked: bool = False) -> Manifest | None:
         """The manifest of a folder with the shards of its journal. `None` if there is none.
 
-        A last line of the journal that was cut short counts as absent. It is removed if no other run can be writing it.
         Raises `CorpusError` if it is damaged, or written by a later version.
         """
-        path = folder / MANIFEST
-        if not path.is_file():  # nor a pipe, which would be waited for
+        if (data := folder.read(MANIFEST)) is None:
             return None
         try:
-            document = typed(json.loads(path.read_bytes()), dict[str, Any], "the manifest")
+            document = typed(json.loads(data), dict[str, Any], "the manifest")
             if typed(document.get("manifest"), int, "manifest") > VERSION:
                 raise ValueError("it was written by a later version of ggtok")
             manifest: Manifest = typed(document, cls, "the manifest")
@@ -180,32 +175,31 @@ class Manifest:
             for at, shard in enumerate(manifest.shards):
                 shard.check(f"shards[{at}]", manifest)
         except (ValueError, RecursionError) as error:
-            raise CorpusError(f"this cannot be read as the manifest of a corpus: {error}", source=str(path)) from error
+            problem = f"this cannot be read as the manifest of a corpus: {error}"
+            raise CorpusError(problem, source=str(folder.at(MANIFEST))) from error
         if not manifest.complete:
-            _add_journal(folder / JOURNAL, manifest, is_locked)
+            _add_journal(folder, manifest, is_locked)
         return manifest
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Folder) -> None:
         """Writes it, complete or not, over an existing one. The journal is for what comes after it."""
-        document = replace(self, totals=self.sums() if self.complete else {})
-        with explained(MANIFEST), replacing(str(folder / MANIFEST)) as file:
-            file.write(_bytes(document, ("inputs", "shards"), indent=1).rpartition(b"\n}")[0])
-            for name in ("inputs", "shards"):  # a line each
-                file.write(f',\n "{name}": ['.encode())
-                entries = enumerate(getattr(self, name))
-                file.writelines(b",\n"[2 * (not at) :] + _bytes(entry)[:-1] for at, entry in entries)
-                file.write(b"]")
-            file.write(b"\n}\n")
-        with explained(JOURNAL):
-            (folder / JOURNAL).unlink(missing_ok=True)
+        folder.write(MANIFEST, self._lines())
+        folder.clear_journal()
 
-    def add(self, folder: Path, shard: Shard) -> None:
+    def _lines(self) -> Iterator[bytes]:
+        document = replace(self, totals=self.sums() if self.complete else {})
+        yield _bytes(document, ("inputs", "shards"), indent=1).rpartition(b"\n}")[0]
+        for name in ("inputs", "shards"):  # a line each
+            yield f',\n "{name}": ['.encode()
+            for at, entry in enumerate(getattr(self, name)):
+                yield b",\n"[2 * (not at) :] + _bytes(entry)[:-1]
+            yield b"]"
+        yield b"\n}\n"
+
+    def add(self, folder: Folder, shard: Shard) -> None:
         """Notes a finished shard, whose files have their names already."""
         self.shards.append(shard)
-        with explained(JOURNAL), open(folder / JOURNAL, "ab", opener=no_follow) as file:
-            file.write(_bytes(shard))
-            file.flush()
-            os.fsync(file.fileno())
+        folder.record(shard.name, _bytes(shard))
 
     def sums(self) -> dict[str, int]:
         """Sums over all shards."""
@@ -248,22 +242,16 @@ def _bytes(value: Manifest | InputEntry | Shard, without: tuple[str, ...] = (), 
     return json.dumps(data, indent=indent, ensure_ascii=False, default=asdict).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def _add_journal(path: Path, manifest: Manifest, is_locked: bool) -> None:
+def _add_journal(folder: Folder, manifest: Manifest, is_locked: bool) -> None:
     """Adds the shards of a journal to its manifest. Those of an earlier run are not in it any more."""
-    if not path.is_file():
-        return
-    data = path.read_bytes()
-    whole = data[: data.rfind(b"\n") + 1]
-    if is_locked and len(whole) < len(data):
-        with explained(JOURNAL), open(path, "r+b", opener=no_follow) as file:
-            file.truncate(len(whole))
-    shards = {shard.name: shard for shard in manifest.shards}
+    shards, place = {shard.name: shard for shard in manifest.shards}, ""
     try:
-        for number, line in enumerate(whole.splitlines(), 1):
-            shard: Shard = typed(json.loads(line), Shard, f"line {number}")
-            shard.check(f"line {number}", manifest)
+        for place, data in folder.records(is_locked):
+            shard: Shard = typed(json.loads(data), Shard, place)
+            shard.check(place, manifest)
             if shard.run == manifest.run:
                 shards[shard.name] = shard  # one is made again if its files are gone
     except (ValueError, RecursionError) as error:
-        raise CorpusError(f"the journal is damaged: {error}", source=str(path)) from error
+        problem = f"the journal is damaged ({place}): {error}"
+        raise CorpusError(problem, source=str(folder.at(folder.journal))) from error
     manifest.shards = list(shards.values())

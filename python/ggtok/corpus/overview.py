@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from ..errors import CorpusError
 from ..tokenizer.notebook import table
-from .manifest import MANIFEST, Manifest, plain
+from .folder import MANIFEST, Folder, folder_of
+from .manifest import Manifest, plain
 from .sources import path_at
 
 NUM_SOURCES = 50
@@ -66,9 +67,10 @@ class Info:
     (True, 2, 8, [Lengths(least=2, most=3, documents=1), Lengths(least=4, most=7, documents=1)])
     """
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.folder = folder
-        self._manifest = manifest
+    def __init__(self, folder: Folder, manifest: Manifest) -> None:
+        self.folder = folder.at()
+        """Its path, or a URL."""
+        self._folder, self._manifest = folder, manifest
         totals = manifest.sums()
         self.is_complete = manifest.complete
         self.part = manifest.part
@@ -93,9 +95,9 @@ class Info:
         """Documents over `max_length`."""
 
     @property
-    def files(self) -> list[Path]:
-        """The files of all finished shards, in order."""
-        return [self.folder / file.name for shard in self._manifest.shards for file in shard.files]
+    def files(self) -> list[Any]:
+        """The files of all finished shards, in order: paths, or URLs."""
+        return [self._folder.at(file.name) for shard in self._manifest.shards for file in shard.files]
 
     @property
     def inputs(self) -> list[str]:
@@ -153,7 +155,7 @@ class Info:
             table(LENGTH_HEAD, length_rows(self), texts=3),
             table(SOURCE_HEAD, source_rows(self, NUM_SOURCES), texts=1),
         ]
-        title = escape(f"Corpus {self.folder.name or self.folder}")
+        title = escape(f"Corpus {Path(self.folder).name or self.folder}")
         page = PAGE.replace("{title}", title).replace("{tables}", "\n".join(tables))
         write(path, page.encode("utf-8", "replace"))
 
@@ -228,17 +230,18 @@ def source_rows(info: Info, most: int) -> list[tuple[str, ...]]:
 
 
 def info(folder: str | os.PathLike[str]) -> Info:
-    """What a folder of a corpus holds, complete or not. Reads its manifest alone.
+    """What a folder of a corpus holds, complete or not, by its path or URL. Reads its manifest alone.
 
     Raises `CorpusError` if the folder holds no corpus.
     """
-    return Info(Path(folder), manifest_of(Path(folder)))
+    place = folder_of(os.fspath(folder))
+    return Info(place, manifest_of(place))
 
 
-def manifest_of(folder: Path) -> Manifest:
+def manifest_of(folder: Folder) -> Manifest:
     """The manifest of a corpus. Raises `CorpusError` if there is none."""
     if (manifest := Manifest.read(folder)) is None:
-        raise CorpusError(f"this is not a corpus: it has no {MANIFEST}", source=str(folder))
+        raise CorpusError(f"this is not a corpus: it has no {MANIFEST}", source=str(folder.at()))
     return manifest
 
 

@@ -9,31 +9,28 @@ The main thread alone counts, writes the journal and takes signals: workers send
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from itertools import chain
 from math import ceil, inf
-from pathlib import Path
 from queue import Empty, SimpleQueue
-from stat import S_ISREG
 from threading import Event, Lock, local
 from typing import Any, TypeVar
 
 from .._ggtok import __version__
 from ..errors import CorpusError
-from ..tokenizer.files import lock, no_follow, remove_parts, replacing
 from ..tokenizer.keys import CHAT_TEMPLATE
 from ..tokenizer.seam import metadata_of
 from .blocks import IDS, num_tokens
 from .child import Child
-from .continuing import Budget, Call, Options, carry_over, ended, remove_unlisted, task_of
+from .continuing import Budget, Call, Options, carry_over, ended, is_present, remove_unlisted, task_of
 from .documents import Documents, parted, sample_places
-from .manifest import JOURNAL, LOCK, MANIFEST, VERSION, VOCABULARY, InputEntry, Manifest, Shard, TokenizerEntry
+from .folder import LOCK, MANIFEST
+from .manifest import VERSION, VOCABULARY, InputEntry, Manifest, Shard, TokenizerEntry
 from .packages import np
 from .plan import Range, Task, cut_size, is_in_part, is_whole, plan
 from .shard import REJECTED, Job, make_shards
@@ -41,7 +38,6 @@ from .sources import MOST_PASSES, Input, path_from
 from .survey import Survey, surveyed
 from .table import encode_block
 from .writing import writer_of
-from .writing.shard_files import explained
 
 POLL = 0.1
 """Seconds after which signals are looked at, even if no worker says anything."""
@@ -93,12 +89,11 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
     """
     folder, state = job.folder, State()
     call = partial(_on_threads, threads=threads, state=state, progress=progress, note=lambda _: None)
-    folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):
-        remove_parts(str(folder))
+    with folder.locked():
         before = Manifest.read(folder, is_locked=True)
-        if before is None and (other := sorted(set(os.listdir(folder)) - {LOCK})):
-            raise CorpusError(f"it holds {other[0]}, but no {MANIFEST}: choose an empty folder", source=str(folder))
+        if before is None and (other := sorted(folder.sizes().keys() - {LOCK})):
+            problem = f"it holds {other[0]}, but no {MANIFEST}: choose an empty folder"
+            raise CorpusError(problem, source=str(folder.at()))
         if before is not None and before.shards and options.keeps_shard_size and not options.rebuild:
             job = replace(job, settings=replace(job.settings, shard_size=before.settings.shard_size))
         size, part = job.settings.shard_size, job.part
@@ -123,7 +118,6 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         missing = [] if budget.is_reached else [task for task in tasks if task.name not in all_done]
         manifest.complete = before is not None and before.complete and not missing
         if before is None or replace(manifest, totals=before.totals) != before:
-            _keep_vocabulary(job)
             manifest.write(folder)
         counts = [inf if each is None or each.rows is None else each.rows for each in surveys]
         most = sum(count * ceil(input.weight) for count, input in zip(counts, inputs, strict=True))
@@ -133,13 +127,19 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
                 _check_bad(manifest, options.max_bad, most)
             progress(now)
 
+        if not manifest.complete:
+            _keep_vocabulary(job)
         with suppress(_Stopped):
             _make(job, missing, threads, manifest, budget, state, checked)
         if budget.is_reached:
             manifest.shards = budget.shards
             remove_unlisted(folder, manifest)
         _check_bad(manifest, options.max_bad)
-        if not manifest.complete or (folder / JOURNAL).exists():  # else the last run was killed just before
+        sizes = folder.sizes()
+        for shard in manifest.shards:
+            if not is_present(shard, sizes):
+                raise CorpusError(f"files of shard {shard.name} have gone: run it again", source=str(folder.at()))
+        if not manifest.complete or folder.journal in sizes:  # else the last run was killed just before
             manifest.complete = True
             manifest.shards.sort(key=lambda shard: (int(shard.task), shard.number))
             manifest.write(folder)
@@ -152,7 +152,7 @@ def _weighed(job: Job, before: Manifest | None, call: Call) -> list[Input]:
     Without a budget, there are as many as there can be if no document is read twice. A weight is exact to a `BINS`th of
     its source. Weights stay if the same inputs were weighed before.
     """
-    settings, paths = job.settings, [path_from(job.folder, each) for each in job.inputs]
+    settings, paths = job.settings, [path_from(job.folder.at(), each) for each in job.inputs]
     is_same = before is not None and bool(before.shards) and before.settings.shares == settings.shares
     was = {each.path: each.weight for each in before.inputs} if before is not None and is_same else {}
     if [*was] == paths:
@@ -205,8 +205,7 @@ def _keep_vocabulary(job: Job) -> None:
     from ..lab.convert.edits import Edits, entries
     from ..lab.convert.gguf import gguf_bytes
 
-    with explained(VOCABULARY), replacing(str(job.folder / VOCABULARY)) as file:
-        file.write(gguf_bytes(entries(metadata_of(job.tokenizer), Edits())))
+    job.folder.write(VOCABULARY, [gguf_bytes(entries(metadata_of(job.tokenizer), Edits()))])
 
 
 def _check_bad(manifest: Manifest, max_bad: float | None, most: float = 0) -> None:
@@ -360,7 +359,7 @@ def _begun(job: Job, surveys: list[Survey | None]) -> Manifest:
     inputs = [
         InputEntry(
             input.name,
-            path_from(job.folder, input),
+            path_from(job.folder.at(), input),
             input.format,
             input.compression,
             *((survey.size, survey.time, survey.sample, input.weight) if survey else (None, None, None, input.weight)),
@@ -368,29 +367,3 @@ def _begun(job: Job, surveys: list[Survey | None]) -> Manifest:
         for input, survey in zip(job.inputs, surveys, strict=True)
     ]
     return Manifest(VERSION, __version__, tokenizer, settings, inputs, job.part)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keeps other runs out of a folder. The lock is an empty file: one with anything in it is not ours.
-
-    Raises `CorpusError` if another run has it.
-    """
-    path = folder / LOCK
-    try:
-        descriptor = no_follow(str(path), os.O_WRONLY | os.O_CREAT)
-    except OSError as error:
-        raise CorpusError(f"{LOCK} cannot be opened: {error.strerror}", source=str(folder)) from error
-    with open(descriptor, "wb") as file:
-        try:
-            lock(file)
-            status = os.stat(path)  # the run before deletes it
-        except OSError as error:
-            raise CorpusError("another run is using this folder", source=str(folder)) from error
-        if status.st_size or not S_ISREG(status.st_mode):
-            raise CorpusError(f"it holds {LOCK}, which another program made", source=str(folder))
-        try:
-            yield
-        finally:
-            if os.name != "nt":  # which deletes no open file
-                path.unlink()

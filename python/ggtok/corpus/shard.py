@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 from ..errors import CorpusError
 from ..tokenizer.base import BaseTokenizer
 from .blocks import IDS, INPUT, MASK, ROW, SOURCE, BadRow, Block, num_tokens, text_sizes
 from .chats import add_found
 from .documents import Documents, Watch, parted
+from .folder import Folder
 from .manifest import VALIDATION, Shard
 from .packages import np, pa
 from .packing import Packer
@@ -32,7 +32,7 @@ REJECTED = ".rejected.jsonl"
 class Job:
     """What is the same for all tasks."""
 
-    folder: Path
+    folder: Folder
     inputs: list[Input]
     settings: Settings
     tokenizer: BaseTokenizer
@@ -69,10 +69,11 @@ def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
             documents.skip(done)
             continue
         shard = Shard(name, job.run, list(task.ranges))
-        with ShardFiles(job.folder, name) as files:
+        with ShardFiles(job.folder.local, name) as files:
             _write(job, documents.of_shard(shard), shard, files, watch)
             job.check_unchanged(task)
             shard.files = files.commit()
+        job.folder.add(shard.files)
         yield shard
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..errors import CorpusError
 from .names import nearest
 from .packages import pa
-from .remote import explained, is_url, listed, located
+from .remote import Checked, explained, is_url, listed, located, normal
 from .settings import InputFormat
 
 STANDARD_INPUT = "-"
@@ -88,7 +88,8 @@ class Input:
         if self.path is None or not is_url(self.path):
             return pa.OSFile(self.path)
         files, path = located(self.path)
-        return pa.PythonFile(files.open(path, "rb"), "r")
+        with explained(self.path):
+            return pa.PythonFile(Checked(files.open(path, "rb"), self.path, self.size or 0), "r")
 
     def status(self) -> tuple[int, int]:
         """Its size and the time of its last change, in nanoseconds; of an input on a store the size alone, and 0.
@@ -110,7 +111,7 @@ def inputs(
     sources: Iterable[str | os.PathLike[str]],
     *,
     format: InputFormat | None = None,
-    without: Path | None = None,
+    without: str | os.PathLike[str] | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> list[Input]:
     """The inputs that some sources stand for.
@@ -133,7 +134,7 @@ def inputs(
         most = 1 if name == STANDARD_INPUT else MOST_PASSES  # which can be read only once
         if not 0 < weight <= most:
             raise CorpusError(f"its weight must be more than 0 and at most {most}, not {weight}", source=name)
-    output = None if without is None else os.path.realpath(without)
+    output = None if without is None else normal(name) if is_url(name := os.fspath(without)) else os.path.realpath(name)
     found: list[Input] = []
     seen: dict[tuple[int | str, int], str] = {}
     for source in names:
@@ -163,8 +164,9 @@ def _of_source(source: str, format: InputFormat | None, output: str | None) -> I
             raise CorpusError(f"{format} cannot be read from standard input: name the file")
         yield Input(STANDARD_INPUT, None, format, None, None)
     elif is_url(source):
-        wanted = (each for each in listed(source).items() if each[0] == source or _is_of(each[0], format))
-        yield from (_known(url, url, size, format) for url, size in wanted)
+        for url, size in listed(source).items():
+            if not url.startswith(f"{output}/") and (url == source or _is_of(url, format)):
+                yield _known(url, url, size, format)
     elif os.path.isdir(source):
         yield from _of_folder(source, format, output)
     elif os.path.lexists(source) or not glob.has_magic(source):
@@ -305,16 +307,16 @@ def _name(path: str) -> str:
     return path.replace(os.sep, "/")
 
 
-def path_from(folder: Path, input: Input) -> str:
-    """Where an input is, as seen from a folder. What is on another drive has its full path."""
+def path_from(folder: Path | str, input: Input) -> str:
+    """Where an input is, as seen from a folder. What is on another drive, or seen from a URL, has its full path."""
     if input.path is None or is_url(input.path):
         return input.path or STANDARD_INPUT
     try:
-        return _name(os.path.relpath(input.path, folder))
+        return _name(os.path.abspath(input.path) if isinstance(folder, str) else os.path.relpath(input.path, folder))
     except ValueError:
         return _name(os.path.abspath(input.path))
 
 
-def path_at(folder: Path, path: str) -> str:
+def path_at(folder: Path | str, path: str) -> str:
     """The path or URL of an input that is there, as seen from a folder."""
-    return path if is_url(path) else str(folder / path)
+    return path if is_url(path) else os.path.join(folder, path)

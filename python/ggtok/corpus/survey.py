@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..errors import CorpusError
 from .reading.streams import unpacked
-from .remote import is_url
+from .remote import StoreError, is_url
 from .sources import KINDS, Input
 
 CHUNK = 1 << 22
@@ -97,8 +97,8 @@ def surveyed(
             *parts, (_, rows) = module_of(source).parts(source, cut)
     except OSError as error:
         raise CorpusError(f"it cannot be read: {error.strerror or error}", source=source.name) from error
-    except CorpusError:
-        if not skip_bad:
+    except CorpusError as error:
+        if not skip_bad or isinstance(error, StoreError):
             raise
     return Survey(size, time, digest.hexdigest(), tuple(starmap(PartStart, parts)), rows)
 

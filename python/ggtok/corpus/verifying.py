@@ -25,7 +25,8 @@ from .blocks import BOUNDARIES, IDS, MASK
 from .building import TokenizerOrPath, opened
 from .continuing import task_of
 from .documents import Documents, parted
-from .manifest import MANIFEST, VOCABULARY, Manifest, Shard
+from .folder import MANIFEST, Folder, folder_of
+from .manifest import VOCABULARY, Manifest, Shard
 from .overview import manifest_of
 from .packages import check_packages, np, npt, pa
 from .settings import Settings
@@ -78,7 +79,7 @@ def verify(
     """Checks that a corpus is what its manifest says, and that its tokens are those of its documents.
 
     Args:
-        folder: The folder that `build` wrote.
+        folder: The folder that `build` wrote, or its URL.
         tokenizer: As in `build`. Default: the vocabulary that is kept in the folder.
         sample: How many documents of each shard are read and encoded again, from its start. `None`: all of them.
         threads: Files that are hashed at once. Default: the number of cores that this process may use.
@@ -89,7 +90,7 @@ def verify(
         and a note says so. It is wrong if that leaves nothing to compare.
 
     Raises:
-        CorpusError: The folder holds no corpus.
+        CorpusError: The folder holds no corpus, or a store fails.
         DependencyError: pyarrow or numpy is not installed.
         GgtokError: The tokenizer cannot be opened.
 
@@ -101,45 +102,47 @@ def verify(
     Verification(problems=[], notes=[], files=2, documents=2, decoded=2, changed=None)
     """
     check_packages()
-    path = Path(folder)
+    place = folder_of(os.fspath(folder))
     limit = None if sample is None else at_least(0, sample, "sample")
-    manifest = manifest_of(path)
-    if tokenizer is None and not (path / VOCABULARY).is_file():
-        raise CorpusError(f"it has no {VOCABULARY}: give the tokenizer", source=str(folder))
-    model = opened(path / VOCABULARY if tokenizer is None else tokenizer)
+    manifest = manifest_of(place)
+    if tokenizer is None:
+        if VOCABULARY not in place.sizes():
+            raise CorpusError(f"it has no {VOCABULARY}: give the tokenizer", source=str(folder))
+        with place.fetched([VOCABULARY]) as local:
+            tokenizer = opened(local / VOCABULARY)
+    model = opened(tokenizer)
     found = Verification()
     if not manifest.complete:
         found.problems.append("it is not complete: the command that began it continues")
-    _check_files(path, manifest, found, num_threads(threads), progress)
+    _check_files(place, manifest, found, num_threads(threads), progress)
     if (was := manifest.tokenizer.digest) != (now := model.fingerprint):
         found.problems.append(f"it was made with another tokenizer: its digest is {was}, and this one's is {now}")
     elif limit != 0:
-        _check_documents(path, manifest, model, limit, found)
+        _check_documents(place, manifest, model, limit, found)
         if not found.problems and not found.documents and manifest.sums()["documents"]:
             found.problems.append("no document could be compared, because no input can be read")
     return found
 
 
 def _check_files(
-    folder: Path, manifest: Manifest, found: Verification, threads: int, progress: Progress | None
+    folder: Folder, manifest: Manifest, found: Verification, threads: int, progress: Progress | None
 ) -> None:
     """Compares sizes and hashes."""
     files = [file for shard in manifest.shards for file in shard.files]
-    total, done = sum(file.size for file in files), 0
+    total, done, sizes = sum(file.size for file in files), 0, folder.sizes()
 
     def sha256(name: str) -> str | None:
-        try:
-            with open(folder / name, "rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
-        except FileNotFoundError:
+        if name not in sizes:
             return None
+        with folder.open(name) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     with ThreadPoolExecutor(threads) as pool:
         for file, hash in zip(files, pool.map(sha256, [file.name for file in files]), strict=True):
             if hash is None:
                 found.problems.append(f"{file.name} is missing")
             elif hash != file.sha256:
-                size = (folder / file.name).stat().st_size
+                size = sizes[file.name]
                 detail = "" if size == file.size else f": it has {size:,} bytes instead of {file.size:,}"
                 found.problems.append(f"{file.name} is not what was written{detail}")
             else:
@@ -150,12 +153,12 @@ def _check_files(
 
 
 def _check_documents(
-    folder: Path, manifest: Manifest, tokenizer: BaseTokenizer, limit: int | None, found: Verification
+    folder: Folder, manifest: Manifest, tokenizer: BaseTokenizer, limit: int | None, found: Verification
 ) -> None:
     """Encodes documents again, shard by shard."""
     settings = manifest.settings
     inputs = [
-        Input(each.name, path_at(folder, each.path), each.format, each.compression, each.size, each.weight)
+        Input(each.name, path_at(folder.at(), each.path), each.format, each.compression, each.size, each.weight)
         for each in manifest.inputs
     ]
     gone = {number: reason for number, input in enumerate(inputs) if (reason := _gone(input)) is not None}
@@ -176,7 +179,8 @@ def _check_documents(
         try:
             if task.name not in streams:
                 streams = {task.name: Documents(inputs, task, settings, lambda *_: None)}
-            _compare(folder, inputs, streams[task.name], shard, settings, tokenizer, limit, found)
+            with folder.fetched(file.name for file in shard.files) as local:
+                _compare(local, inputs, streams[task.name], shard, settings, tokenizer, limit, found)
         except CorpusError as error:
             found.problems.append(f"shard {shard.name}: {error}")
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

@@ -109,7 +109,7 @@ def command() -> None:
 @click.option(
     "--files-from", type=click.File("rb"), metavar="FILE", help="Read names of sources from a list (-: stdin)."
 )
-@click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write.")
+@click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write; also s3://bucket/out.")
 @click.option("--format", required=True, type=click.Choice(get_args(Format)), help="The format of the shards.")
 @click.option("--field", multiple=True, metavar="NAME", help="The field with the text; repeatable.  [default: text]")
 @click.option("--messages", multiple=True, metavar="NAME", help="The field with a conversation, instead of a text.")
@@ -245,7 +245,8 @@ def verify_command(
 ) -> None:
     """Check that every file of a corpus has its hash, and that documents encoded again have the tokens that were
     written, and decode to their text. The tokenizer is the one that the folder keeps; one that you name must
-    be the same. Of several folders, also check that they are parts of a whole, and that none is missing.
+    be the same. Of several folders, also check that they are parts of a whole, and that none is missing. A
+    folder can be a URL.
 
     The exit code is 1 if something is wrong.
     """
@@ -288,7 +289,7 @@ def _print_verified(named: dict[str, str], found: Verification, as_json: bool) -
 @click.pass_context
 def info_command(context: click.Context, folders: tuple[str, ...], html: str | None, as_json: bool) -> None:
     """Show what a corpus holds: documents, tokens, a histogram of lengths, and bytes per token by source. Of several
-    folders, show the sums, and what is missing between them; the exit code is 1 then.
+    folders, show the sums, and what is missing between them; the exit code is 1 then. A folder can be a URL.
     """
     found = [info(folder) for folder in folders]
     if len(found) > 1:
