@@ -14,6 +14,7 @@ import json
 import re
 import shutil
 import sys
+import zlib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -23,6 +24,8 @@ EXPLAIN = ROOT / "python" / "ggtok" / "lab" / "explain" / "page"
 PACKAGE = ROOT / "target" / "wasm" / "ggtok"
 NEEDED = ("*.js", "*.wasm", "core/*", "vocabularies/*.gguf", "LICENSE", "THIRD-PARTY-NOTICES.md")
 """What the page takes of the package."""
+PRELOAD = '<link rel="preload" href="ggtok/core/ggtok_bg.wasm" as="fetch" type="application/wasm" crossorigin>'
+"""So that the engine is loaded at the same time as the page's scripts."""
 BASE = ("base", "verdict")
 """The explain page's scripts that the playground starts with. The others are loaded when steps are first shown."""
 EXPORTS = ("compareCuts", "el", "hex", "label", "lengthOfCharacter", "plural", "verdictOf")
@@ -46,10 +49,13 @@ def build(folder: Path, package: Path = PACKAGE) -> bool:
         for path in (path for pattern in NEEDED for path in package.glob(pattern)):
             target = folder / "ggtok" / path.relative_to(package)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+            if path.suffix == ".gguf":
+                target.with_suffix(".gguf.deflate").write_bytes(zlib.compress(path.read_bytes(), 9, -15))
+            else:
+                shutil.copyfile(path, target)
     index = folder / "index.html"
     page = index.read_text(encoding="utf-8")
-    values = {"package": "built" if is_built else "missing", **first_paint()}
+    values = {"package": "built" if is_built else "missing", "preload": PRELOAD * is_built, **first_paint()}
     index.write_text(re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], page), encoding="utf-8")
     files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     (folder / "files.json").write_text(json.dumps(files), encoding="utf-8")

@@ -133,6 +133,41 @@ def test_the_steps_stay_open_at_their_place(opened: Any) -> None:
     assert page.page.locator("#explain .tokens > .token").all_text_contents() == ["<|im_end|>12993"]
 
 
+ARABIC = "\u0645\u0631\u062d\u0628\u0627 GGUF"
+PLACES = """(part) => {
+    const range = document.createRange();
+    const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+    const places = [];
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        for (let at = 0; at < node.length; at++) {
+            range.setStart(node, at);
+            range.setEnd(node, at + 1);
+            const { left, right, top } = range.getBoundingClientRect();
+            if (right > left) places.push([node.data[at], left, Math.round(top)]);
+        }
+    }
+    return places;
+}"""
+
+
+def test_arabic_does_not_turn_what_is_beside_it(opened: Any) -> None:
+    """Letters stand where they are read: GGUF from left to right in an Arabic text, and so a sentence about Arabic."""
+    page = opened(f"#v=unigram&t={ARABIC}", viewport={"width": 1280, "height": 900})
+    page.page.locator("#sides .piece").nth(1).click()
+    page.page.locator("#explain .caption").wait_for()
+    places = page.page.locator("#explain .tokens").evaluate(PLACES)
+    latin = [(letter, left) for letter, left, _ in places if letter in "GUF"]
+    assert "".join(letter for letter, _ in sorted(latin, key=lambda each: each[1])) == "GGUF"
+    other = opened(f"#v=bpe&t={ARABIC}&k=1.merge.1.2", viewport={"width": 1280, "height": 900})
+    other.page.locator("#explain .unit", has_text="(2 of ").wait_for()
+    places = other.page.locator("#explain .caption").evaluate(PLACES)
+    sentence = "".join(letter for letter, _, _ in places)
+    start = sentence.index(":")
+    line = [place for place in places[start:] if place[2] == places[start][2]]
+    assert line == sorted(line, key=lambda each: each[1])
+    assert len(line) > 20
+
+
 def test_a_long_text_is_not_explained(opened: Any) -> None:
     page = opened("#v=bpe&t=")
     page.type("word " * 3000)

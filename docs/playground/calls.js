@@ -9,12 +9,17 @@ const MOST_OPEN = 4; // a large vocabulary takes about 100 MB
 
 const opened = new Map(); // by key: a tokenizer, the tokens that were shown; the one that was used last is at the end
 let ggtok = null; // the engine
+let code; // a promise of its WebAssembly, if the page loads it
 let trace = null; // the one that is shown
 
+const start = async () => ggtok.default(await code);
+
+/** A vocabulary of the page, compressed: few servers compress files of a kind that they do not know. */
 async function embedded(key) {
-  const response = await fetch(new URL(`ggtok/vocabularies/${key}.gguf`, import.meta.url));
+  const response = await fetch(new URL(`ggtok/vocabularies/${key}.gguf.deflate`, import.meta.url));
   if (!response.ok) throw new Error(`the vocabulary could not be loaded (${response.status})`);
-  return new Uint8Array(await response.arrayBuffer());
+  const whole = response.body.pipeThrough(new DecompressionStream("deflate-raw"));
+  return new Uint8Array(await new Response(whole).arrayBuffer());
 }
 
 /** A file whose reads are counted. */
@@ -32,11 +37,11 @@ async function open({ key, file }) {
   let entry = opened.get(key);
   if (!entry) {
     if (file) {
-      await ggtok.default();
+      await start();
       const [blob, reads] = counted(file);
       entry = { tokenizer: await ggtok.Tokenizer.fromFile(blob), read: reads.bytes };
     } else {
-      const [bytes] = await Promise.all([embedded(key), ggtok.default()]);
+      const [bytes] = await Promise.all([embedded(key), start()]);
       entry = { tokenizer: ggtok.Tokenizer.fromBytes(bytes), read: bytes.length };
     }
     entry.known = new Map();
@@ -77,7 +82,7 @@ const calls = {
   },
   /** How many bytes of a file are needed at least, if its beginning is not enough. */
   async needed(head, size) {
-    await ggtok.default();
+    await start();
     return ggtok.bytesNeeded(new Uint8Array(await head.arrayBuffer()), size);
   },
   /** All ids and their spans in bytes, and what the first `shown` tokens are. */
@@ -124,10 +129,10 @@ async function answer({ id, call, args }) {
 }
 
 /** Answers messages with an engine, one after another: a tokenizer is not freed while another call waits to use it. */
-export function serve(engine) {
-  ggtok = engine;
+export function serve(engine, sent) {
+  [ggtok, code] = [engine, sent];
   let last = Promise.resolve();
   onmessage = ({ data }) => {
-    last = last.then(() => answer(data));
+    if (data.call) last = last.then(() => answer(data));
   };
 }

@@ -14,6 +14,7 @@ export class Crash extends Error {
 export class Engine {
   #script;
   #onCrash;
+  #load;
   #worker;
   #waiting = new Map(); // what to do with each answer, by the message's id
   #lanes = new Map(); // by name: what is being asked, and what to ask next
@@ -23,10 +24,11 @@ export class Engine {
 
   /** The worker of a script starts with the first call, and after a crash a new one with the next call.
    * `onCrash(message, goesOn)` is called after a crash; `goesOn` is false if no worker has worked so far, or too many
-   * have crashed. */
-  constructor(script, onCrash = () => {}) {
+   * have crashed. `load()` is a promise of compiled WebAssembly, for a worker that leaves this to the page. */
+  constructor(script, onCrash = () => {}, load = null) {
     this.#script = new URL(script, import.meta.url);
     this.#onCrash = onCrash;
+    this.#load = load;
   }
 
   get #isOver() {
@@ -47,6 +49,8 @@ export class Engine {
       event.preventDefault();
       this.#stop(event.message || "it could not be loaded");
     };
+    // Without it, the worker tries for itself, and says why it cannot.
+    this.#load?.().catch(() => undefined).then((code) => worker.postMessage({ code }));
     this.#worker = worker;
   }
 

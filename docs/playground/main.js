@@ -33,7 +33,9 @@ const crashed = (message, goesOn) => {
   const failed = `The tokenizer could not be started: ${message}.`;
   notify(goesOn ? `The tokenizer stopped (${message}) and has been started again.` : failed);
 };
-const engine = new Engine("worker.js", crashed);
+// The page asks for it at the same time as for its scripts.
+const load = () => WebAssembly.compileStreaming(fetch("ggtok/core/ggtok_bg.wasm"));
+const engine = new Engine("worker.js", crashed, load);
 const full = new Engine("full.js"); // starts when steps or a chat are first asked for, which say if it cannot
 const models = new Models(engine, byId("named"), {
   opened(choice, place) {

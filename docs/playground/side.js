@@ -77,34 +77,32 @@ export class Side {
   /** Shows a sentence in place of tokens. */
   fail(message, isError = true) {
     this.problem.classList.toggle("calm", !isError);
-    this.element.dataset.shown = "";
-    this.#asked = null;
-    this.result = null;
-    this.text = null;
-    this.#enable(false);
-    this.element.removeAttribute("aria-busy");
-    this.problem.textContent = message;
-    this.problem.hidden = false;
-    this.body.hidden = this.ids.hidden = true;
     this.counts.textContent = "";
+    this.#asked = null;
+    this.#settle(null, null, message);
+  }
+
+  /** Takes the result on a text, or what is wrong. */
+  #settle(text, result, problem) {
+    Object.assign(this, { text, result });
+    this.element.dataset.shown = "";
+    this.element.removeAttribute("aria-busy");
+    this.problem.textContent = problem;
+    this.problem.hidden = !problem;
+    this.body.hidden = !result;
+    this.ids.hidden = !result?.ids.length;
+    for (const button of this.copyButtons) button.disabled = this.ids.hidden;
   }
 
   #show(text, result) {
     this.bytes = toBytes.encode(text);
-    this.text = text;
-    this.result = result;
-    this.#enable(result.ids.length > 0);
-    this.element.dataset.shown = "";
-    this.element.removeAttribute("aria-busy");
-    this.problem.hidden = true;
-    this.body.hidden = false;
+    this.#settle(text, result, "");
     const { ids } = result;
     const characters = charactersIn(this.bytes, this.bytes.length);
     const rate = ids.length ? ` ·\u00a0${(characters / ids.length).toFixed(1)}\u00a0characters\u00a0per\u00a0token` : "";
     const more = ` · ${plural(characters, "character")} · ${plural(this.bytes.length, "byte")}`;
     this.counts.replaceChildren(el("strong", {}, plural(ids.length, "token")), more, el("span", { class: "per-token" }, rate));
     this.strip.update(text, this.bytes, result, this.most);
-    this.strip.list.hidden = this.ids.hidden = !ids.length;
     this.more.hidden = ids.length <= this.most;
     this.more.textContent = `Show more: ${this.most.toLocaleString("en")} of ${plural(ids.length, "token")} are shown`;
     this.onCounts(this);
@@ -131,10 +129,6 @@ export class Side {
     const entry = el("code", {}, label(result.tokens.get(id).text));
     const number = el("strong", {}, `${id}`);
     this.pointed.replaceChildren("Token ", number, " · spelled ", entry, ` in the vocabulary · ${place}`);
-  }
-
-  #enable(isOn) {
-    for (const button of this.copyButtons) button.disabled = !isOn;
   }
 
   async #copy(button, name, copied) {

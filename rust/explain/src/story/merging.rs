@@ -158,8 +158,8 @@ impl Word<'_> {
         };
         let rare = self.left.iter().zip(outcomes()).filter(|(symbol, _)| symbol.token.is_none());
         rare.take(MOST_TOLD).for_each(|(_, told)| and(&mut whole, told));
-        let by_rank = self.queue.first().is_none_or(|bigram| bigram.rank.is_some());
-        let legend = if by_rank { said!("ranks") } else { said!("scores") };
+        let legend = |first: &&Bigram| if first.rank.is_some() { said!("ranks") } else { said!("scores") };
+        let legend = self.queue.first().map(legend).unwrap_or_default();
         let drawing = Drawing::Tree { letters, pairs, leaves, legend };
         let title = self.title.clone() + &shortened(&text, 30);
         Told { steps, lines: vec![result], ..Told::one(title, whole, drawing) }

@@ -116,8 +116,11 @@ function sentenceOf(key, values) {
 }
 /** The sentence without emphasis. */
 const say = (key, values = {}) => sentenceOf(key, values).map(([text]) => text).join("");
-/** A sentence of a story as nodes: what is emphasised stands between two U+0001. */
-const nodesOf = (told) => told.split("\u0001").map((text, at) => (at % 2 ? el("strong", {}, text) : text));
+const TURNED = /[\u0590-\u08ff\ufb1d-\ufefc](?:[\s\u0590-\u08ff\ufb1d-\ufefc]*[\u0590-\u08ff\ufb1d-\ufefc])?/g;
+/** A sentence of a story as nodes: what is emphasised stands between two U+0001. Letters that are written from right to
+ * left turn neither the signs nor the numbers beside them. */
+const nodesOf = (told) =>
+  told.split("\u0001").map((text, at) => (at % 2 ? el("strong", {}, text) : text.replace(TURNED, "$&\u200e")));
 /** The key of a sentence about `n` things. */
 const countedKey = (key, n) => (n === 1 ? `${key}_one` : n ? key : `${key}_none`);
 
