@@ -56,7 +56,7 @@ REPEATS = {
     "check": 1,
     "recorded": 1,
     "scale": 3,
-    "start": 3,
+    "start": 5,
     "growth": 1,
     "imports": 1,
     "single_run": 1,
@@ -97,7 +97,7 @@ def arguments(**defaults: Any) -> argparse.Namespace:
     parser.add_argument("--growth-bytes", type=int, default=128_000_000)
     parser.add_argument("--add", action="store_true", help="add rounds to existing results")
     parser.add_argument(
-        "--shown", action="store_true", help="two rounds of what the README and docs/performance.md show"
+        "--shown", action="store_true", help="five rounds of what the README and docs/performance.md show"
     )
     parser.add_argument(
         "--quick", action="store_true", help="one round on a tenth of each corpus, to try it out, on a busy machine too"
@@ -105,7 +105,7 @@ def arguments(**defaults: Any) -> argparse.Namespace:
     parser.set_defaults(**defaults)
     options = parser.parse_args()
     if options.shown:
-        parser.set_defaults(measurements=SHOWN, rounds=2)
+        parser.set_defaults(measurements=SHOWN)
     if options.quick:
         parser.set_defaults(**QUICK, out=options.env / "quick")
     options = parser.parse_args()

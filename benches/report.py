@@ -77,6 +77,12 @@ class Run:
             return "fails"
         return None
 
+    def spread(self, measurement: str, vocabulary: str, name: str, detail: str) -> tuple[float, float] | None:
+        """The least and the most seconds of several rounds."""
+        answers = self._answers.get((measurement, vocabulary, name, detail), [])
+        seconds = [answer["seconds"] for answer in answers if "seconds" in answer]
+        return (min(seconds), max(seconds)) if len(seconds) > 1 else None
+
     def version(self, name: str) -> str:
         """The version of the peer's package."""
         found = [a[0].get("version") for k, a in self._answers.items() if k[0] == "check" and k[2] == name]
@@ -402,15 +408,18 @@ def write(data: dict[str, Any], out: Path) -> None:
 def ready(run: Run) -> str:
     """The chart of the time until two texts are encoded, with what was measured where and when."""
     seconds = start(run)
-    panels = [
-        Panel(title, {n: row[at] for n, row in seconds.items() if isinstance(row[at := STARTS.index(size)], float)})
-        for title, size in (("to open Llama 3's vocabulary and encode 1 MB", 10**6), ("the same with 100 MB", 10**8))
-    ]
+    panels = []
+    for title, size in (("to open Llama 3's vocabulary and encode 1 MB", 10**6), ("the same with 100 MB", 10**8)):
+        found = {label(name): run.spread("start", "llama-bpe", name, str(size)) for name in run.peers}
+        spread = {name: ends for name, ends in found.items() if ends}
+        at = STARTS.index(size)
+        panels.append(Panel(title, {n: row[at] for n, row in seconds.items() if isinstance(row[at], float)}, spread))
     known = [f"{label(name)} {run.version(name)}" for name in run.peers if label(name) in seconds]
     machine, settings = run.machine, run.settings
     notes = [
         f"{machine['processor']}, {machine['cores']} cores, Python {machine['python']}, {settings['date']}; "
-        f"median of {settings['rounds']} rounds",
+        f"medians of {settings['rounds']} rounds",
+        "Thin lines: from the fastest round to the slowest. llama.cpp has one round.",
         *(", ".join(known[at : at + 4]) for at in range(0, len(known), 4)),
     ]
     return chart.ready(panels, OURS, notes)

@@ -88,6 +88,25 @@ def test_labels_of_curves_do_not_overlap(module: Any) -> None:
     assert all(low - high >= chart.LINE for high, low in pairwise(places))
 
 
+def test_the_chart_of_the_start_shows_the_spread(module: Any) -> None:
+    """A line from the least to the most, which the figure does not cover, and none for a single round."""
+    report = module("report")
+    machine = {"processor": "CPU", "cores": 2, "python": "3.11"}
+    rows = [
+        {"measurement": "start", "vocabulary": "llama-bpe", "peer": peer, "bytes": 10**6, "answer": {"seconds": each}}
+        for peer, times in (("ggtok", [1.0, 2.0, 4.0]), ("llama_cpp", [5.0]))
+        for each in times
+    ]
+    run = report.Run({"machine": machine, "settings": {"rounds": 3, "date": "2026-01-01"}, "results": rows})
+    drawn = report.ready(run)
+    [(x, width)] = re.findall(r'<rect class="spread" x="([\d.]+)" y="\d+" width="([\d.]+)"', drawn)
+    (figure,) = re.findall(r'<text x="([\d.]+)" y="\d+">2</text>', drawn)
+    (bar,) = re.findall(r'<rect class="ours" x="(\d+)" y="\d+" width="[\d.]+"', drawn)
+    assert float(width) == pytest.approx(3 * (float(x) - float(bar)), abs=0.2)
+    assert float(figure) > float(x) + float(width)
+    assert "medians of 3 rounds" in drawn
+
+
 def test_counts_of_valgrind(module: Any, tmp_path: Path) -> None:
     """valgrind leaves out zeros at the end of a line."""
     counts = module("counts")

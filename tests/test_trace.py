@@ -229,6 +229,16 @@ def test_a_place_of_a_reason_is_in_characters() -> None:
     assert {place for place in places if place is not None} <= set(range(9))
 
 
+def test_the_legend_is_that_of_the_pairs() -> None:
+    """SPM's words never say how byte-pair encoding chooses, and a word without pairs says nothing of them."""
+    for kind, word in (("spm", "score"), ("bpe", "number")):
+        story = Story(Tokenizer.builtin(kind).explain("a Hello q"))
+        told = [each["drawing"] for each in story.told(story.units).values() if each["drawing"]["kind"] == "tree"]
+        assert {bool(drawing["pairs"]) for drawing in told} == {True, False}
+        for drawing in told:
+            assert (word in drawing["legend"]) == bool(drawing["legend"]) == bool(drawing["pairs"])
+
+
 def test_two_candidates_are_told() -> None:
     """PLaMo-2's cheapest ways, from right to left; what costs more than the third best is only drawn."""
     texts, scores = [b"a", b"ab", b"b", b"abc", b"c", b"bc"], [-1.0, -1.5, -2.0, -4.0, -1.0, -3.0]

@@ -17,14 +17,14 @@ LABEL_LEN = 14
 """How many characters of a label fit."""
 
 STYLE = """
-text { font: 13px system-ui, sans-serif; fill: #1f2328 }
+text, .spread { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .title { font-weight: 600; font-size: 14px }
 .panel { font-weight: 600 }
 .ground { fill: #ffffff }
 .peer { fill: #9aa4b2 }
 .ours { fill: #d9480f }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 }
+  text, .spread { fill: #e6edf3 }
   .ground { fill: #0d1117 }
   .peer { fill: #5b6675 }
   .ours { fill: #ff8f4a }
@@ -37,10 +37,11 @@ NOTES = ".note { font-size: 11px; opacity: 0.8 }\n"
 
 
 class Panel(NamedTuple):
-    """One group of bars: a title and a value per label."""
+    """One group of bars: a title and a value per label, and of some the least and the most that was measured."""
 
     title: str
     values: dict[str, float]
+    spread: dict[str, tuple[float, float]] | None = None
 
     @property
     def height(self) -> int:
@@ -87,7 +88,8 @@ def document(title: str, height: int, body: Sequence[str], width: int = WIDTH, *
 def _panel(panel: Panel, left: int, top: int, ours: str | None, least_first: bool) -> Iterator[str]:
     yield f'<text class="panel" x="{left}" y="{top + 16}">{escape(panel.title)}</text>'
     longest = PANEL_WIDTH - LABEL_WIDTH - VALUE_WIDTH
-    scale = longest / (max(panel.values.values(), default=1) or 1)
+    spread = panel.spread or {}
+    scale = longest / (max([*panel.values.values(), *(high for _, high in spread.values())], default=1) or 1)
     ordered = sorted(panel.values.items(), key=lambda item: item[1] if least_first else -item[1])
     for n, (label, value) in enumerate(ordered):
         y = top + HEAD - 6 + n * ROW
@@ -95,7 +97,10 @@ def _panel(panel: Panel, left: int, top: int, ours: str | None, least_first: boo
         kind = "ours" if label == ours else "peer"
         yield f'<text x="{start - 8}" y="{y + 12}" text-anchor="end">{escape(_short(label))}</text>'
         yield f'<rect class="{kind}" x="{start}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2"/>'
-        yield f'<text x="{start + length + 6:.1f}" y="{y + 12}">{value:.3g}</text>'
+        low, high = (start + end * scale for end in spread.get(label, (value, value)))
+        if high > low:
+            yield f'<rect class="spread" x="{low:.1f}" y="{y + 6}" width="{high - low:.1f}" height="2"/>'
+        yield f'<text x="{max(start + length, high) + 6:.1f}" y="{y + 12}">{value:.3g}</text>'
 
 
 def _short(label: str) -> str:
