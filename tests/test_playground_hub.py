@@ -229,7 +229,7 @@ REFUSED = {
     "no such file": (f"{NAME}/nothing.gguf", "there is no such file (404)"),
     "not GGUF": ("acme/fake", "is not a GGUF file: it is a web page"),
     "gated": ("gated/model", "accept its terms"),
-    "busy": ("busy/model", "wants fewer requests (429). Try again in 55 seconds"),
+    "busy": ("busy/model", "had too many requests (429). Try again in 55 seconds"),
     "broken": ("broken/model", "answers with an error (503)"),
     "unreachable": ("https://nowhere.invalid/x/model.gguf", "nowhere.invalid"),
 }

@@ -173,4 +173,4 @@ def test_a_long_text_is_not_explained(opened: Any) -> None:
     page.type("word " * 3000)
     page.expect_tokens(TOKENIZERS["bpe"].count("word " * 3000))
     page.page.locator("#sides .piece").first.click()
-    page.page.get_by_text("Take a part of the text").wait_for()
+    page.page.get_by_text("Shorten the text").wait_for()

@@ -54,7 +54,7 @@ export class Explainer {
     if (isSame && this.#view) return this.#view.showToken(asked.at);
     if (text.length > MOST_CHARACTERS) {
       const most = MOST_CHARACTERS.toLocaleString("en");
-      return this.#fail(`The steps of up to ${most} characters are drawn. Take a part of the text to see them.`);
+      return this.#fail(`Steps are drawn for up to ${most} characters. Shorten the text to see them.`);
     }
     const slow = setTimeout(() => this.#note("Working out the steps …"), 300);
     try {

@@ -86,11 +86,11 @@ function refusalOf({ status, headers }, name, isHub, hasToken) {
   const repository = /^(?:hf:)?([^/]+\/[^/:]+)/.exec(name)?.[1];
   if (status === 429) {
     const wait = headers.get("retry-after") ?? /t=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1] ?? "some";
-    return new Refusal(`${name}: the server wants fewer requests (429). Try again in ${wait} seconds.`);
+    return new Refusal(`${name}: the server had too many requests (429). Try again in ${wait} seconds.`);
   }
   if (isHub && (status === 403 || code === "GatedRepo")) {
     const todo = hasToken ? "This token has no access to it" : "Then give an access token";
-    return new Refusal(`${name} is for those who accept its terms, on ${HUB}/${repository}. ${todo}.`, true);
+    return new Refusal(`${name} is gated: accept its terms on ${HUB}/${repository}. ${todo}.`, true);
   }
   if (isHub && (status === 401 || (status === 404 && code !== "EntryNotFound"))) {
     const todo = hasToken ? "this token cannot see it" : "it is private and needs an access token";
@@ -170,7 +170,7 @@ export async function readHead(choice, { token, files, needed, onRead, abort }) 
   let head = new Blob();
   let whole = null; // the answer of a server that sends the whole file
   for (let goal = FIRST_READ; goal; ) {
-    if (goal > MOST_READ) throw new Refusal(`${choice} is not a model: its head has over ${MOST_READ >> 20} MiB.`);
+    if (goal > MOST_READ) throw new Refusal(`${choice} is not a model: its header is over ${MOST_READ >> 20} MiB.`);
     let reader = whole;
     if (!whole) {
       const response = await ask(address, choice, token, abort, { Range: `bytes=${head.size}-${goal - 1}` });

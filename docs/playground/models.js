@@ -89,7 +89,7 @@ export class Models {
       if (isCurrent()) this.opening.textContent = text;
       if (isCurrent()) this.bar.hidden = !text;
     };
-    const isSlow = `${nameOf(choice)}: the server is slow. Still waiting; all else works meanwhile.`;
+    const isSlow = `${nameOf(choice)}: the server is slow. Still waiting; everything else works meanwhile.`;
     const slow = setTimeout(() => say(isSlow), SOON);
     this.opening.textContent = `Opening ${nameOf(choice)} …`;
     this.bar.hidden = false;
@@ -121,14 +121,14 @@ export class Models {
           throw new Refusal(await whatIsWrong(file, error));
         });
       const needed = (head, size) => call("needed", head, head, size);
-      const onRead = (bytes) => say(`Reading ${nameOf(choice)}: ${sizeOf(bytes)} of its head`);
+      const onRead = (bytes) => say(`Reading ${nameOf(choice)}: ${sizeOf(bytes)} of its header`);
       const before = await find(choice);
       const head = before ?? (await readHead(choice, { token: this.#token, files, needed, onRead, abort }));
       const { file, size, isWhole } = head;
       const given = { key: `${choice}#${performance.now()}`, file, size: size ?? file.size, notes: [] };
       await call("about", file, given);
       if (before) given.notes.push("kept in this browser");
-      if (isWhole) given.notes.push("the server sends whole files only, and was stopped after the head");
+      if (isWhole) given.notes.push("the server sends whole files only, and was stopped after the header");
       const isKept = before || this.#token || (await keep(choice, head));
       if (!isKept) given.notes.push("this browser has no room to keep it");
       return given;
