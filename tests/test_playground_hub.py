@@ -338,33 +338,35 @@ def test_the_first_paint_is_what_the_engine_gives(opened: Any, browser: Any, sit
     assert not page.page.locator("#loading").is_visible()
 
 
-def test_a_first_visit_loads_little(opened: Any, folder: Path) -> None:
-    page = opened()
-    asked: list[str] = []
-    page.context.on("request", lambda request: asked.append(request.url))
+@pytest.fixture
+def visited(browser: Any, site: Site) -> Iterator[tuple[Opened, list[str]]]:
+    """The page in a browser that has not seen it, and the files that it asks for."""
+    page, asked = Opened(browser, site.url), []
+    page.context.on("request", lambda request: asked.append(request.url.partition("playground/")[2] or "index.html"))
     page.goto()
     page.expect_tokens(TOKENIZERS["bpe"].count(page.page.input_value("#text")))
+    yield page, asked
+    page.context.close()
+
+
+def test_a_first_visit_loads_little(visited: Any, folder: Path) -> None:
+    page, asked = visited
     page.page.evaluate("navigator.serviceWorker.ready")
     page.page.wait_for_timeout(1000)
-    names = [url.partition("playground/")[2].partition("#")[0] or "index.html" for url in asked if "about:" not in url]
-    read = {name: (folder / "docs/playground" / name).read_bytes() for name in names}
+    read = {name: (folder / "docs/playground" / name).read_bytes() for name in asked}
     # Servers compress what they know, which a vocabulary is not.
     known = (".html", ".js", ".css", ".svg", ".json", ".wasm")
     sizes = {name: len(gzip.compress(data, 9) if name.endswith(known) else data) for name, data in read.items()}
-    assert names.count("ggtok/core/ggtok_bg.wasm") == 1
-    assert "ggtok/vocabularies/bpe.gguf.deflate" in names
-    assert not {"explain.js", "chat.js", "ggtok/ggtok_bg.wasm", "ggtok/vocabularies/spm.gguf.deflate"} & {*names}
+    assert asked.count("ggtok/core/ggtok_bg.wasm") == 1
+    assert "ggtok/vocabularies/bpe.gguf.deflate" in asked
+    assert not {"explain.js", "chat.js", "ggtok/ggtok_bg.wasm", "ggtok/vocabularies/spm.gguf.deflate"} & {*asked}
     assert sum(sizes.values()) <= 600_000, sizes
 
 
-def test_the_engine_is_asked_for_before_the_scripts(opened: Any) -> None:
+def test_the_engine_is_asked_for_before_the_scripts(visited: Any) -> None:
     """So that it is loaded at the same time as them, and not after the worker has started."""
-    page = opened()
-    asked: list[str] = []
-    page.context.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
-    page.goto()
-    page.expect_tokens(TOKENIZERS["bpe"].count(page.page.input_value("#text")))
-    assert asked.index("ggtok_bg.wasm") < asked.index("main.js") < asked.index("worker.js")
+    _, asked = visited
+    assert asked.index("ggtok/core/ggtok_bg.wasm") < asked.index("main.js") < asked.index("worker.js")
 
 
 def test_the_page_names_all_scripts_that_it_starts_with(folder: Path) -> None:
