@@ -15,6 +15,7 @@ import pytest
 from ggtok.cli import main
 from ggtok.corpus import build, info, plan, verify
 from ggtok.corpus.continuing import Budget
+from ggtok.corpus.folder import folder_of
 from ggtok.corpus.manifest import Manifest, Shard
 from ggtok.corpus.settings import Format
 from ggtok.corpus.writing import writer_of
@@ -231,7 +232,7 @@ def test_a_budget_looks_at_each_shard_once(sources: list[Path], tmp_path: Path) 
             return super().__getattribute__(name)
 
     build(sources, tmp_path / "out", **OPTIONS, budget=1000 * 7 - 3)
-    manifest = Manifest.read(tmp_path / "out")
+    manifest = Manifest.read(folder_of(str(tmp_path / "out")))
     assert manifest is not None
     manifest.shards = []
     budget = Budget(manifest)

@@ -19,6 +19,7 @@ import pytest
 from conftest import BUILTIN, TOKENIZERS, VOCABULARIES
 from ggtok.corpus import TableEncoder, worker
 from ggtok.errors import CorpusError
+from ggtok.tokenizer.numbers import num_threads
 
 TEXTS = ["one text", None, "What is LoRA?"]
 BPE, SPM = TOKENIZERS["bpe"], TOKENIZERS["spm"]
@@ -140,13 +141,12 @@ def test_a_file_that_a_worker_does_not_have(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_worker_takes_the_threads_that_it_is_granted(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int | None] = []
-    encode_batch = ggtok.Tokenizer.encode_batch
 
-    def watched(self: ggtok.Tokenizer, texts: Any, *, threads: int | None = None, **options: Any) -> Any:
+    def watched(threads: int | None) -> int:
         taken.append(threads)
-        return encode_batch(self, texts, threads=threads, **options)
+        return num_threads(threads)
 
-    monkeypatch.setattr(ggtok.Tokenizer, "encode_batch", watched)
+    monkeypatch.setattr("ggtok.corpus.table.num_threads", watched)
     table = pa.table({"text": ["a"]})
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     TableEncoder("bpe")(table)

@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 import ggtok
+from ggtok import _ggtok
 
 
 def log(*words: object) -> int:
@@ -20,20 +21,20 @@ def log(*words: object) -> int:
 
 
 def watch() -> None:
-    """Wraps the two methods."""
-    from_gguf, encode_batch = ggtok.Tokenizer.from_gguf, ggtok.Tokenizer.encode_batch
+    """Wraps the two functions, before `ggtok.corpus` is imported."""
+    from_gguf, encode_batch = ggtok.Tokenizer.from_gguf, _ggtok.encode_batch
 
     def opening(source: Any, **options: Any) -> ggtok.Tokenizer:
         log("open")
         return from_gguf(source, **options)
 
-    def encoding(self: ggtok.Tokenizer, texts: Any, *, threads: int | None = None, **options: Any) -> Any:
+    def encoding(tokenizer: Any, texts: Any, threads: int, *options: Any) -> Any:
         if log("batch", threads) > int(os.environ.get("GGTOK_FAIL_AFTER", "1000000")):
             raise RuntimeError("the power is out")
-        return encode_batch(self, texts, threads=threads, **options)
+        return encode_batch(tokenizer, texts, threads, *options)
 
     type.__setattr__(ggtok.Tokenizer, "from_gguf", staticmethod(opening))
-    type.__setattr__(ggtok.Tokenizer, "encode_batch", encoding)
+    setattr(_ggtok, "encode_batch", encoding)
 
 
 if "GGTOK_PROBE" in os.environ:
