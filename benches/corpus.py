@@ -64,7 +64,8 @@ class Result:
     format: str
     seconds: float = 0.0
     cpu: float = 0.0
-    """Seconds of all cores together, of all processes: less disturbed by what else the machine does."""
+    """Seconds of all cores together: less disturbed by what else the machine does. Processes that the command does not
+    wait for are missing: the workers of datatrove."""
     memory: int = 0
     """Most bytes of all processes together, a shared page counted once."""
     documents: int = 0

@@ -65,7 +65,7 @@ TINY = ggtok.Tokenizer.from_gguf(
 ENCODING = TOKENIZER.encode_with_offsets("What is")
 BODY = {"messages": [{"role": "user", "content": "a"}]}
 CHAT = _ggtok.ChatTemplate("{% for m in messages %}{{ m.content }}{% endfor %}", "mine")
-FLAT = _ggtok.encode_batch(CORE, ["a", "a a"], 1, None, "right", False, False, False)
+FLAT = _ggtok.encode_batch(CORE, ["a", "a a"], 1, None, "right", False, False, False, None)
 EVALUATION = ggtok.evaluate(TINY, ["a"])
 TRAINER: dict[str, Any] = {"vocab_size": 300, "special_tokens": [("<s>", 3)], "threads": 2}
 

@@ -155,7 +155,7 @@ class Budget:
             self.add(shard)
 
     def add(self, shard: Shard) -> None:
-        """Takes a finished shard. O(1), but for those that waited for it."""
+        """Takes a finished shard. O(1), except for those that waited for it."""
         self._waiting[int(shard.task), shard.number] = shard
         while not self.is_reached and (first := self._waiting.pop(self._next, None)) is not None:
             task, number = self._next
