@@ -142,7 +142,7 @@ VALUES: dict[str, Any] = {
     **dict.fromkeys(("target", "file"), io.BytesIO()),
     **dict.fromkeys(("tokenizer", "first", "second"), CORE),
     **dict.fromkeys(("value", "start", "index"), 0),
-    **dict.fromkeys(("length", "max_tokens"), 9),
+    **dict.fromkeys(("length", "max_tokens", "last"), 9),
     **dict.fromkeys(("stream", "copy", "progress", "tsv", "template", "width", "reference", "offline"), None),
     "texts": ["a b", b"b"],
     "parts": [("What is", True), (b" LoRA?", False)],
