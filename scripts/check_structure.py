@@ -55,7 +55,7 @@ longest of these paths."""
 BUDGETS = {
     **{"rust/core": 17_280, "rust/chat": 7_010, "rust/train": 3_200, "rust/explain": 4_030},
     **{"rust/python": 4_811, "rust/wasm": 1_200},
-    **{"tokenizer": 1_475, "chat": 975, "stores": 1_200, "corpus": 4_425, "lab": 8_210},
+    **{"tokenizer": 1_475, "chat": 975, "stores": 1_200, "corpus": 4_426, "lab": 8_215},
     **{"adapters": 570, "cli": 3_025, "": 500},
 }
 """Lines of code of each crate, of each folder of the Python package, and of the files beside them."""
