@@ -232,7 +232,7 @@ def test_a_place_of_a_reason_is_in_characters() -> None:
 def test_the_legend_is_that_of_the_pairs() -> None:
     """SPM's words never say how byte-pair encoding chooses, and a word without pairs says nothing of them."""
     for kind, word in (("spm", "score"), ("bpe", "number")):
-        story = Story(Tokenizer.builtin(kind).explain("a Hello q"))
+        story = Story(Tokenizer.builtin(kind).explain("a 🦙 Hello"))
         told = [each["drawing"] for each in story.told(story.units).values() if each["drawing"]["kind"] == "tree"]
         assert {bool(drawing["pairs"]) for drawing in told} == {True, False}
         for drawing in told:

@@ -34,7 +34,7 @@ def watch() -> None:
         return encode_batch(tokenizer, texts, threads, *options)
 
     type.__setattr__(ggtok.Tokenizer, "from_gguf", staticmethod(opening))
-    _ggtok.encode_batch = encoding
+    _ggtok.encode_batch = encoding  # type: ignore[assignment]
 
 
 if "GGTOK_PROBE" in os.environ:
