@@ -21,20 +21,28 @@ def log(*words: object) -> int:
 
 
 def watch() -> None:
-    """Wraps the two functions, before `ggtok.corpus` is imported."""
-    from_gguf, encode_batch = ggtok.Tokenizer.from_gguf, _ggtok.encode_batch
+    """Wraps what opens a tokenizer, and what encodes a batch or, before `ggtok.corpus` is imported, a table."""
+    from_gguf, of_batch, of_table = ggtok.Tokenizer.from_gguf, ggtok.Tokenizer.encode_batch, _ggtok.encode_batch
 
     def opening(source: Any, **options: Any) -> ggtok.Tokenizer:
         log("open")
         return from_gguf(source, **options)
 
-    def encoding(tokenizer: Any, texts: Any, threads: int, *options: Any) -> Any:
+    def heard(threads: int | None) -> None:
         if log("batch", threads) > int(os.environ.get("GGTOK_FAIL_AFTER", "1000000")):
             raise RuntimeError("the power is out")
-        return encode_batch(tokenizer, texts, threads, *options)
+
+    def batch(self: ggtok.Tokenizer, texts: Any, *, threads: int | None = None, **options: Any) -> Any:
+        heard(threads)
+        return of_batch(self, texts, threads=threads, **options)
+
+    def table(tokenizer: Any, texts: Any, threads: int, *options: Any) -> Any:
+        heard(threads)
+        return of_table(tokenizer, texts, threads, *options)
 
     type.__setattr__(ggtok.Tokenizer, "from_gguf", staticmethod(opening))
-    _ggtok.encode_batch = encoding  # type: ignore[assignment]
+    type.__setattr__(ggtok.Tokenizer, "encode_batch", batch)
+    _ggtok.encode_batch = table  # type: ignore[assignment]
 
 
 if "GGTOK_PROBE" in os.environ:
