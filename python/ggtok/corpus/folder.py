@@ -75,7 +75,7 @@ class Folder:
     def read(self, name: str) -> bytes | None:
         """A file; `None` if there is none."""
         path = self.local / name
-        return path.read_bytes() if path.is_file() else None  # nor from a pipe, which would be waited for
+        return path.read_bytes() if path.is_file() else None  # reading a pipe could block
 
     @contextmanager
     def open(self, name: str) -> Iterator[Any]:
@@ -101,9 +101,9 @@ class Folder:
         yield self.local
 
     def records(self, is_locked: bool) -> list[tuple[str, bytes]]:
-        """The records of the journal, and how each is called. A last line that was cut short counts as absent.
+        """The records of the journal, each with its name. A last line that was cut short is left out.
 
-        It is removed if no other run can be writing it.
+        That line is removed if no other run can be writing it.
         """
         data = self.read(self.journal) or b""
         whole = data[: data.rfind(b"\n") + 1]
@@ -120,7 +120,7 @@ class Folder:
             os.fsync(file.fileno())
 
     def clear_journal(self) -> None:
-        """Deletes it."""
+        """Deletes the journal."""
         with explained(self.journal):
             (self.local / self.journal).unlink(missing_ok=True)
 
@@ -155,7 +155,7 @@ class RemoteFolder(Folder):
     def locked(self) -> Iterator[None]:
         self.local.mkdir(0o700, exist_ok=True)
         if self.local.lstat().st_uid != self._user:
-            raise CorpusError("another user's: choose a temporary folder with TMPDIR", source=str(self.local))
+            raise CorpusError("it belongs to another user: set TMPDIR to another folder", source=str(self.local))
         try:
             with super().locked():
                 try:
@@ -229,7 +229,7 @@ class RemoteFolder(Folder):
             return [(name.rpartition("/")[2], data) for name, data in sorted(found.items())]
 
     def record(self, shard: str, data: bytes) -> None:
-        """As of a local folder: an object."""
+        """Adds the record to the journal: an object."""
         self.write(f"{self.journal}/{shard}.json", [data])
 
     def clear_journal(self) -> None:

@@ -47,7 +47,7 @@ class Survey:
     cuts: tuple[PartStart, ...]
     """The first part starts with the input."""
     rows: int | None = None
-    """How many there are at the most, if that was looked at."""
+    """The most rows that it can have, if that was looked at."""
 
 
 def surveyed(

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ... import Tokenizer, extend
+from ... import Tokenizer
 from ...lab.evaluate import WordScore, evaluate, rows_of
 from ...tokenizer.base import BUILTIN
 from ..completion import MODEL
@@ -62,6 +62,8 @@ def command(
     for name, base in zip(short_names([*opened, *builtin]), bases, strict=True):
         named[name] = base
         if more is not None:
+            from ... import extend
+
             named[f"{name} +{more:,}"] = extend(base, files=texts.values(), num_tokens=more)
     with progress(sum(path.stat().st_size for path in texts.values()) or None, "reading") as advance:
         evaluation = evaluate(

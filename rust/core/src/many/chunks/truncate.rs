@@ -5,8 +5,8 @@
 //! encodes what is kept each time. If that takes too long, it becomes a binary search.
 //!
 //! Only the ends of a long text are read: at the start as far as a stream is certain of the tokens, and at the end as
-//! far as the tokens that count are the same when half as much is read, and a settled place is before them. The whole
-//! text is read if neither happens.
+//! far as the tokens that count are the same when half as much is read, and some token before them is certain. The
+//! whole text is read if neither happens.
 //!
 //! O(n) for n kept bytes, times the characters of about two tokens, if a text has a settled place every so often.
 
@@ -144,7 +144,7 @@ impl Ends<'_> {
             if *is_whole && measure.spans.len() <= room {
                 return Ok(Some((end, end)));
             }
-            // What a stream starts with does not continue another text.
+            // A stream always starts a text, so it says nothing about one that continues another.
             let are_certain = *is_whole
                 || !options.continues && measure.are_certain(room + TOKENS_BEYOND + 1, 0..head.bytes.len())?;
             if !are_certain {
@@ -190,8 +190,8 @@ impl Segmentable<'_> {
 }
 
 impl Measure<'_, '_> {
-    /// Whether at least `number` tokens at the start of a part stay the same, whatever text follows. The last one that a
-    /// stream returns may still grow.
+    /// Whether at least `number` tokens at the start of a part stay the same, whatever text follows. The last one that
+    /// a stream returns may still grow.
     fn are_certain(&mut self, number: usize, part: Range<usize>) -> Result<bool, EncodeError> {
         let plain = EncodeOptions { add_special: false, continues: false, ..self.options };
         let (mut stream, mut count) = (StreamEncoder::new(self.tokenizer, plain)?, Count::default());
@@ -204,8 +204,9 @@ impl Measure<'_, '_> {
         Ok(false)
     }
 
-    /// Whether the last `number` tokens are the same if only half of the text is read, and something before them in
-    /// that half is certain, so that what comes before makes no difference: a long word can be unknown as a whole.
+    /// Whether the last `number` tokens are the same if only half of the text is read, so that earlier text makes no
+    /// difference. A token before them must be certain too: the end of a long word that is unknown as a whole looks
+    /// like several tokens, however much of it is read.
     fn ends_alike(&mut self, number: usize) -> Result<bool, EncodeError> {
         let mut half = Spans::default();
         let middle = self.floor(self.len() / 2);
