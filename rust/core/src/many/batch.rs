@@ -149,8 +149,9 @@ impl Tokenizer {
         counts
     }
 
-    /// As [`Tokenizer::encode_batch`], with the texts that `read` passes on, which other threads encode meanwhile. With a
-    /// `budget`, which must hold the tokens that are added, each text is truncated first. The id `last` follows each text.
+    /// As [`Tokenizer::encode_batch`], with the texts that `read` passes on, which other threads encode meanwhile. With
+    /// a `budget`, which must hold the tokens that are added, each text is truncated first. The id `last` follows each
+    /// text.
     ///
     /// # Errors
     /// What `read` returns; otherwise as [`Tokenizer::encode_batch`].
