@@ -95,7 +95,11 @@ def arguments(**defaults: Any) -> argparse.Namespace:
     )
     parser.add_argument("--big-bytes", type=int, default=100_000_000, help="use no more of each big text")
     parser.add_argument("--growth-bytes", type=int, default=128_000_000)
-    parser.add_argument("--add", action="store_true", help="add rounds to existing results")
+    parser.add_argument(
+        "--add",
+        action="store_true",
+        help="add rounds to existing results; those of the same measurements on another machine are replaced",
+    )
     parser.add_argument(
         "--shown", action="store_true", help="five rounds of what the README and docs/performance.md show"
     )
@@ -309,10 +313,19 @@ def main() -> None:
     where = machine()
     settings = {"limit_bytes": options.limit_bytes, "date": time.strftime("%Y-%m-%d")}
     there = options.out / "results.json"
-    before = json.loads(there.read_text())["results"] if options.add and there.exists() else []
-    for results in run(options, pythons, before):
-        rounds = 1 + max((row["round"] for row in results), default=0)
-        data = {"machine": where, "settings": settings | {"rounds": rounds}, "results": results}
+    before = json.loads(there.read_text()) if options.add and there.exists() else {"machine": where, "results": []}
+    is_elsewhere = before["machine"] | {"load": where["load"]} != where
+    if is_elsewhere:
+        before["results"] = [row for row in before["results"] if row["measurement"] not in options.measurements]
+    for results in run(options, pythons, before["results"]):
+        ours = [row for row in results if row["measurement"] in options.measurements] if is_elsewhere else results
+        rounds = len({row["round"] for row in ours})
+        own = {"machine": where, "settings": settings | {"rounds": rounds}}
+        again = before.get("again", {})
+        if is_elsewhere:
+            data = before | {"again": again | dict.fromkeys(options.measurements, own), "results": results}
+        else:
+            data = own | {"again": again, "results": results}
         report.write(data, options.out)
 
 

@@ -35,6 +35,7 @@ class Run:
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.machine, self.settings = data["machine"], data["settings"]
+        self._again: dict[str, dict[str, Any]] = data.get("again", {})
         answers: dict[Key, list[dict[str, Any]]] = defaultdict(list)
         for row in data["results"]:
             by_corpus = row["measurement"] in ("throughput", "scale")
@@ -82,6 +83,11 @@ class Run:
         answers = self._answers.get((measurement, vocabulary, name, detail), [])
         seconds = [answer["seconds"] for answer in answers if "seconds" in answer]
         return (min(seconds), max(seconds)) if len(seconds) > 1 else None
+
+    def where(self, measurement: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The machine and the settings of a measurement, which may be later than the others and on another machine."""
+        own = self._again.get(measurement, {"machine": self.machine, "settings": self.settings})
+        return own["machine"], own["settings"]
 
     def version(self, name: str) -> str:
         """The version of the peer's package."""
@@ -231,7 +237,8 @@ def _from_start(run: Run) -> str:
     again = f" After {number(size)} MB, the text starts over." if isinstance(size, float) and size else ""
     return (
         f"From the start of a process until it has imported the package, loaded {CHARTED[0]} and encoded N bytes: "
-        f"English, then code, then other languages.{again} A line ends where more text would take over a minute.\n"
+        f"English, then code, then other languages.{again} A line ends where more text would take over a minute. "
+        f"{_described(*run.where('start'))}"
     )
 
 
@@ -347,19 +354,25 @@ def own(run: Run) -> str:
     return table(["", "`count` / `encode_array`", "two threads / one"], rows)
 
 
+def _described(machine: dict[str, Any], settings: dict[str, Any]) -> str:
+    """Where and when something was measured."""
+    return (
+        f"{machine['processor']}, one of {machine['cores']} cores, {machine['system']}, CPython {machine['python']}, "
+        f"{settings['date']}; load average {machine['load']:.1f} at the start; medians of up to "
+        f"{settings['rounds']} rounds.\n"
+    )
+
+
 def markdown(run: Run) -> str:
     """The whole page."""
-    machine, settings = run.machine, run.settings
     peers = [[label(name), run.version(name), PEERS[name].calls] for name in run.peers]
     sections = [
         "# ggtok and its peers\n\nWritten by `python benches/compare.py`; docs/performance.md says how.\n",
-        f"{machine['processor']}, one of {machine['cores']} cores, {machine['system']}, CPython {machine['python']}, "
-        f"{settings['date']}; load average {machine['load']:.1f} at the start; medians of up to "
-        f"{settings['rounds']} rounds.\n",
+        _described(*run.where("throughput")),
         table(["peer", "version", "calls measured"], peers),
         f"## Documents of 4 KiB\n\n{throughput(run)}",
         f"## Big texts, medians of stretches of 10 MB\n\n{scale(run)}",
-        "## From the start of the interpreter to N bytes encoded, s (llama-bpe)\n\n"
+        f"## From the start of the interpreter to N bytes encoded, s (llama-bpe)\n\n{_described(*run.where('start'))}\n"
         + table(["N", *(f"{size:.0e}" for size in STARTS)], ([n, *map(number, row)] for n, row in start(run).items())),
     ]
     sections += [
@@ -415,7 +428,7 @@ def ready(run: Run) -> str:
         at = STARTS.index(size)
         panels.append(Panel(title, {n: row[at] for n, row in seconds.items() if isinstance(row[at], float)}, spread))
     known = [f"{label(name)} {run.version(name)}" for name in run.peers if label(name) in seconds]
-    machine, settings = run.machine, run.settings
+    machine, settings = run.where("start")
     notes = [
         f"{machine['processor']}, {machine['cores']} cores, Python {machine['python']}, {settings['date']}; "
         f"medians of {settings['rounds']} rounds",

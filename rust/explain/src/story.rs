@@ -112,7 +112,7 @@ pub enum Drawing {
     Tree { letters: Letters, pairs: Vec<Pair>, leaves: Vec<Leaf>, legend: String },
     /// All ways to cut a word. Each step inside is about a dot, and the last one is the best way. `total` are those of
     /// the dots, `start` the dot at which the search starts.
-    Lattice { letters: Letters, totals: Vec<String>, arcs: Vec<Arc>, start: usize },
+    Lattice { letters: Letters, totals: Vec<String>, arcs: Vec<Arc>, start: usize, legend: String },
     /// Tokens below a text. `rows` are what each step inside tries, `whole` is the unit as one step.
     Spans { letters: Letters, taken: Vec<Span>, rows: Vec<Vec<Span>>, whole: Vec<Span> },
 }

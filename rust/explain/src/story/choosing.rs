@@ -232,6 +232,7 @@ impl Search<'_> {
             totals: self.totals.iter().map(|(_, total)| optional(*total)).collect(),
             arcs: arcs.collect(),
             start: if is_cost { last } else { 0 },
+            legend: said(&name("arcs"), &[]),
         };
         let title = self.title.clone() + &shortened(&face(word), 30);
         Told { steps, lines, ..Told::one(title, told, drawing) }

@@ -5,7 +5,7 @@ const WIDEST_LETTER = 92;
 const NARROWEST_LETTER = 30;
 const DOT = 6;
 
-function drawLattice({ letters, totals, arcs, start }, step, { width }) {
+function drawLattice({ letters, totals, arcs, start, legend }, step, { width }) {
   const count = letters.cells.length;
   const isEnd = step == null || step === count;
   const backwards = start > 0;
@@ -34,7 +34,8 @@ function drawLattice({ letters, totals, arcs, start }, step, { width }) {
     const line = svg("path", { d, "stroke-width": stroke, "data-fade": kind === "beaten" && isNow ? 0 : null });
     const title = svg("title", {}, `${arc.text}, ${arc.score}, total ${arc.total}`);
     const face = (isNow && !isEnd) || isWay ? noteOf(arc, kind, (left + right) / 2, ground - height) : null;
-    return svg("g", { class: name, "data-grow": grows, "data-token": isWay ? arc.place : null }, title, line, face);
+    const group = { class: name, "data-grow": grows, "data-token": isWay ? arc.place : null };
+    return [svg("g", group, title, line), face && svg("g", group, face)];
   };
   const noteOf = (arc, kind, at, y) => {
     const text = kind === "way" ? arc.text : `${short(arc.text, 12)} ${arc.score}`;
@@ -47,6 +48,7 @@ function drawLattice({ letters, totals, arcs, start }, step, { width }) {
   };
   const order = ({ born, wins }) => (born === step + 1 ? 2 : 0) + Number(wins); // the ones that matter lie on top
   const curves = [...seen].sort((one, other) => order(one) - order(other)).map(curve);
+  const [lines, faces] = [0, 1].map((part) => curves.map((parts) => parts[part])); // no line crosses a text
 
   const range = Array.from({ length: high - low }, (_, i) => low + i);
   const ownOf = (at) => path.find(({ from, to }) => from <= at && at < to);
@@ -74,5 +76,6 @@ function drawLattice({ letters, totals, arcs, start }, step, { width }) {
     return svg("g", { class: name }, svg("circle", { cx: x(dot), cy: ground, r: DOT }), total);
   });
   const part = partNote("Letters", [low, high], count);
-  return [part, drawing("Ways to cut the word", Math.ceil(x(high)) + 22, ground + 58, curves, cells, dots)];
+  const picture = drawing("Ways to cut the word", Math.ceil(x(high)) + 22, ground + 58, lines, faces, cells, dots);
+  return [part, picture, muted(legend)];
 }
