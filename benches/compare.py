@@ -313,7 +313,8 @@ def main() -> None:
     where = machine()
     settings = {"limit_bytes": options.limit_bytes, "date": time.strftime("%Y-%m-%d")}
     there = options.out / "results.json"
-    before = json.loads(there.read_text()) if options.add and there.exists() else {"machine": where, "results": []}
+    nothing: dict[str, Any] = {"machine": where, "results": []}
+    before = json.loads(there.read_text()) if options.add and there.exists() else nothing
     is_elsewhere = before["machine"] | {"load": where["load"]} != where
     if is_elsewhere:
         before["results"] = [row for row in before["results"] if row["measurement"] not in options.measurements]
