@@ -378,8 +378,7 @@ impl Records {
             if self.ring.is_empty() {
                 reserve_ahead(&mut self.ring, self.room);
             }
-            let grown = (2 * self.ring.len()).clamp(start + len, self.room);
-            memory::fill(&mut self.ring, grown, 0);
+            memory::fill(&mut self.ring, start + len, 0);
         }
         let (bytes, rest) = self.ring[start..start + len].split_at_mut(word.len());
         bytes.copy_from_slice(word);
@@ -487,7 +486,8 @@ mod tests {
             assert!(found[0].len() % 2 == 0 && found[1].len() % 5 == 0);
             num_found += found.iter().filter(|ids| !ids.is_empty()).count();
         }
-        assert_eq!(cache.heap_bytes(), DEFAULT_LIMIT);
+        // The last record before the ring starts over may leave room.
+        assert!((DEFAULT_LIMIT - 64..=DEFAULT_LIMIT).contains(&cache.heap_bytes()));
         assert!(num_found > NUM_WORDS as usize / 2 && cache.num_evicted > 0);
         // Most of the latest words are still there.
         let latest = (NUM_WORDS - 1000..NUM_WORDS).filter(|&number| get(&cache, &word(number).0).is_some());

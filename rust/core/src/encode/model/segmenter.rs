@@ -58,6 +58,11 @@ fn char_of(bytes: &[u8]) -> Char {
     bytes.iter().rev().fold(0, |char, &byte| char << 8 | u32::from(byte))
 }
 
+/// Part of a character that ends or starts with this byte. No character has this number.
+fn part(byte: u8) -> Char {
+    0xFF00_0000 | Char::from(byte)
+}
+
 #[inline]
 fn unescaped(char: Char, escaped_spaces: bool) -> Char {
     if escaped_spaces && char == ESCAPED_SPACE_CHAR { u32::from(b' ') } else { char }
@@ -121,7 +126,7 @@ impl Segmenter {
             }
 
             let (char, len) = next_char::<ESCAPED>(&text[at..]);
-            if len > 0 && !self.pairs.meet(before, char) && !self.is_crossed(text[at - 1], text[at]) {
+            if len > 0 && !self.pairs.meet(before, char) && !self.is_crossed(text, at) {
                 segment(from, at);
                 from = at;
             }
@@ -193,11 +198,21 @@ impl Segmenter {
         (cuts & known, len)
     }
 
-    /// Whether a symbol may have part of one character and some of the next one, given the bytes that meet.
-    #[inline]
-    pub(crate) fn is_crossed(&self, last: u8, first: u8) -> bool {
-        let is_set = |pairs: &BytePairs| pairs[usize::from(last)][usize::from(first / 64)] >> (first % 64) & 1 != 0;
-        self.partial.as_deref().is_some_and(is_set)
+    /// Whether a symbol may have part of the character before byte `at`, or of the one after it, or of both, and cross
+    /// the position between them.
+    #[inline(always)]
+    pub(crate) fn is_crossed(&self, text: &[u8], at: usize) -> bool {
+        let Some(partial) = self.partial.as_deref() else { return false };
+        let (last, first) = (text[at - 1], text[at]);
+        partial[usize::from(last)][usize::from(first / 64)] >> (first % 64) & 1 != 0 && self.parts_meet(text, at)
+    }
+
+    /// As [`Segmenter::is_crossed`], if it depends on more than the two bytes.
+    #[inline(never)]
+    fn parts_meet(&self, text: &[u8], at: usize) -> bool {
+        let (left, right) = (char_of(&text[utf8::floor(text, at - 1)..at]), next_char::<false>(&text[at..]).0);
+        let (last, first) = (part(text[at - 1]), part(text[at]));
+        [(left, first), (last, right), (last, first)].into_iter().any(|(left, right)| self.pairs.meet(left, right))
     }
 }
 
@@ -247,10 +262,12 @@ impl SegmenterBuilder {
         while at < text.len() {
             let len = text[at + 1..].iter().take_while(|&&byte| is_inner(byte)).count() + 1;
             if at > 0 {
-                let is_whole = before.start > 0 || !is_inner(text[0]);
-                if is_whole && len == utf8::sequence_len(text[at]) && before.len() <= 4 {
-                    self.pairs.add(char_of(&text[before.clone()]), char_of(&text[at..at + len]));
-                } else {
+                let is_left_whole = (before.start > 0 || !is_inner(text[0])) && before.len() <= 4;
+                let is_right_whole = len == utf8::sequence_len(text[at]);
+                let left = if is_left_whole { char_of(&text[before]) } else { part(text[at - 1]) };
+                let right = if is_right_whole { char_of(&text[at..at + len]) } else { part(text[at]) };
+                self.pairs.add(left, right);
+                if !is_left_whole || !is_right_whole {
                     self.add_partial(text[at - 1], text[at]);
                 }
             }
@@ -310,8 +327,9 @@ mod tests {
     use super::{Segmenter, SegmenterBuilder, char_of};
 
     fn are_adjacent(segmenter: &Segmenter, left: &str, right: &str) -> bool {
-        let (left, right) = (left.as_bytes(), right.as_bytes());
-        segmenter.pairs.meet(char_of(left), char_of(right)) || segmenter.is_crossed(left[left.len() - 1], right[0])
+        let text = [left, right].concat();
+        segmenter.pairs.meet(char_of(left.as_bytes()), char_of(right.as_bytes()))
+            || segmenter.is_crossed(text.as_bytes(), left.len())
     }
 
     fn of_characters(texts: &[&str], escaped_spaces: bool) -> Segmenter {
@@ -381,5 +399,21 @@ mod tests {
         assert!(are_adjacent(&segmenter, "b", "文"));
         assert!(!are_adjacent(&segmenter, "b", "中"));
         assert!(!are_adjacent(&segmenter, "b", "a"));
+    }
+
+    #[test]
+    fn a_character_beside_part_of_another_one_stands_for_itself() {
+        // し is E3 81 97, た is E3 81 9F, 旗 is E6 97 97, and 数 is E6 95 B0.
+        let segmenter = of_bytes(&["した".as_bytes().split_last().expect("bytes").1, &[0x97, 0xE6, 0x95, 0xB0]]);
+        for (left, right, is_adjacent) in [
+            ("し", "た", true),
+            ("し", "か", true),
+            ("旗", "た", false),
+            ("し", "数", true),
+            ("旗", "数", true),
+            ("旗", "教", false),
+        ] {
+            assert_eq!(are_adjacent(&segmenter, left, right), is_adjacent, "{left}{right}");
+        }
     }
 }

@@ -95,7 +95,7 @@ impl ByteTables {
     #[inline]
     fn whole_char(&self, piece: &[u8], at: usize) -> (Symbol, usize) {
         let (code_point, len) = utf8::decode_lossy(piece, at);
-        let is_crossed = |at: usize| at > 0 && at < piece.len() && self.segmenter.is_crossed(piece[at - 1], piece[at]);
+        let is_crossed = |at: usize| at > 0 && at < piece.len() && self.segmenter.is_crossed(piece, at);
         let symbol = self.whole_chars.get(code_point);
         let is_whole = symbol != NO_SYMBOL && !is_crossed(at) && !is_crossed(at + len);
         (if is_whole { symbol } else { NO_SYMBOL }, len)
