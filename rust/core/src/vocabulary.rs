@@ -196,17 +196,29 @@ impl Vocabulary {
         self.index.find(self.seed.hash(text), |id| keys.get(id) == text).map(|id| id as TokenId)
     }
 
-    /// The ids of several short texts by their keys, given the keys of all tokens; none for the null key. The look-ups
-    /// overlap, which is faster than doing them one by one.
+    /// Calls `found` with the position and id of each of several short texts that is a token, given the keys of the
+    /// texts, of which some may be null, and of all tokens. The look-ups overlap, which is faster than one by one.
     #[inline]
-    pub(crate) fn ids<const N: usize>(&self, texts: &[Key; N], tokens: &[Key]) -> [Option<TokenId>; N] {
+    pub(crate) fn find_all<const N: usize>(
+        &self,
+        texts: &[Key; N],
+        tokens: &[Key],
+        mut found: impl FnMut(usize, TokenId),
+    ) {
         let is_text = |id: usize, text: Key| tokens.get(id).is_some_and(|token| token.is(text));
-        let likely = texts.map(|text| self.index.likely(text.hash(self.seed)));
-        std::array::from_fn(|at| match (likely[at], texts[at]) {
-            (_, text) if text.is(Key::default()) => None,
-            (id, text) if is_text(id, text) => Some(id as TokenId),
-            (_, text) => self.index.find(text.hash(self.seed), |id| is_text(id, text)).map(|id| id as TokenId),
-        })
+        let mut likely = [0; N];
+        for (likely, text) in likely.iter_mut().zip(texts) {
+            *likely = self.index.likely(text.hash(self.seed));
+        }
+        for (at, (&id, &text)) in likely.iter().zip(texts).enumerate() {
+            if is_text(id, text) {
+                found(at, id as TokenId);
+            } else if !text.is(Key::default())
+                && let Some(id) = self.index.find(text.hash(self.seed), |id| is_text(id, text))
+            {
+                found(at, id as TokenId);
+            }
+        }
     }
 
     /// The token of a byte in an SPM or Unigram vocabulary: `<0xXX>`, or else the byte itself.

@@ -38,6 +38,9 @@ pub(crate) struct Key(u64, u64);
 heap_bytes!(Key);
 
 impl Key {
+    /// The key of no word, and not the null key either.
+    pub(crate) const OTHER: Self = Self(0, MARK);
+
     /// The key of `text[start..end]`, if it is short enough and not empty.
     #[inline(always)]
     pub(crate) fn new(text: &[u8], start: usize, end: usize) -> Option<Self> {
@@ -71,20 +74,20 @@ impl Key {
         let text = (u128::from(self.1) << 64 | u128::from(self.0)) & TEXT;
         // A byte of `others` is zero where the text has a space. The lowest high bit that the subtraction sets is exact.
         let others = (text ^ (ONES * u128::from(b' '))) | 0xFF;
-        let at = ((others.wrapping_sub(ONES) & !others & (ONES << 7)).trailing_zeros() / 8) as usize;
-        let len = self.word_len();
-        if at >= len {
-            return None;
+        let spaces = others.wrapping_sub(ONES) & !others & (ONES << 7);
+        let split = |bits: u32| {
+            let (at, len) = (u64::from(bits / 8), self.1 >> 56);
+            let (before, after) = ((1 << bits) - 1, text >> 8);
+            let key = |text: u128, len: u64| Self(text as u64, (text >> 64) as u64 | len << 56);
+            [key(text & before, at), key(after >> bits, len - at - 1), key(text & before | after & !before, len - 1)]
+        };
+        // Most spaces are in the first half, and shifts by less than 64 bits take fewer instructions.
+        let (first, last) = (spaces as u64, (spaces >> 64) as u64);
+        match (first, last) {
+            (0, 0) => None,
+            (0, _) => Some(split(64 + (last.trailing_zeros() & !7))),
+            _ => Some(split(first.trailing_zeros() & !7)),
         }
-        let (low, high) = MASKS[at % MASKS.len()];
-        let before = u128::from(high) << 64 | u128::from(low);
-        let after = text >> 8;
-        let key = |text: u128, len: usize| Self(text as u64, (text >> 64) as u64 | (len as u64) << 56);
-        Some([
-            key(text & before, at),
-            key(after >> (8 * at), len - at - 1),
-            key(text & before | after & !before, len - 1),
-        ])
     }
 
     /// The key of a long word: its hash, and the position and length of its bytes.

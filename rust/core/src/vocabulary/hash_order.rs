@@ -13,6 +13,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::lookup::hash::packed;
 use crate::token::TokenId;
 
 /// The bucket counts of a growing table. It grows when it would have more elements than buckets.
@@ -105,7 +106,7 @@ fn hash(key: &[u8]) -> u64 {
     if !rest.is_empty() {
         let word = match key.last_chunk::<8>() {
             Some(last) => u64::from_le_bytes(*last) >> (8 * (8 - rest.len())),
-            None => rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+            None => packed(rest).map_or(0, |(word, _)| word),
         };
         hash = (hash ^ word).wrapping_mul(FACTOR);
     }

@@ -187,9 +187,9 @@ impl MergeRanks {
     /// For each symbol, the lowest rank of a rule that makes it, or [`NO_RANK`].
     pub(crate) fn first_ranks(&self) -> Vec<u32> {
         let mut ranks = vec![NO_RANK; self.num_tokens + self.others.len()];
-        for (rank, &symbol) in (0..).zip(&self.merged) {
+        for (rank, &symbol) in self.merged.iter().enumerate().rev() {
             if let Some(first) = ranks.get_mut(symbol as usize) {
-                *first = rank.min(*first);
+                *first = rank as u32;
             }
         }
         ranks

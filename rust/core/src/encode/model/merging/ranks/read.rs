@@ -24,7 +24,7 @@ impl MergeRanks {
     pub(super) fn read(&mut self, vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<Row> {
         let (len, half) = (merges.len(), merges.len() / 2);
         let tokens = vocabulary.keys();
-        let tokens: Vec<Key> = (0..tokens.len()).map(|id| tokens.key(id).unwrap_or_default()).collect();
+        let tokens: Vec<Key> = (0..tokens.len()).map(|id| tokens.key(id).unwrap_or(Key::OTHER)).collect();
         let mut rows = vec![Row::default(); len];
         let (first, second) = rows.split_at_mut(half);
         let second = Mutex::new(second);
@@ -54,7 +54,6 @@ fn find_tokens(vocabulary: &Vocabulary, tokens: &[Key], merges: Strings<'_>, sta
     let symbol = |id: Option<TokenId>| id.map_or(NO_SYMBOL, |id| id as Symbol);
     let is_token = |id: Symbol, text: Key| tokens.get(id as usize).is_some_and(|token| token.is(text));
     let data = merges.data();
-    let mut both = Vec::new();
     // The token that the last rule made.
     let mut made = NO_SYMBOL;
     for (rows, first) in rows.chunks_mut(TOGETHER).zip((start..).step_by(TOGETHER)) {
@@ -65,29 +64,32 @@ fn find_tokens(vocabulary: &Vocabulary, tokens: &[Key], merges: Strings<'_>, sta
             if let Some([left, right, whole]) = Key::new(data, start, end).and_then(Key::split_at_space) {
                 (sides[0][at], sides[1][at]) = (left, right);
                 let guess = made.wrapping_add(Symbol::from(!is_token(made, whole)));
-                row[2] = if is_token(guess, whole) { guess } else { symbol(vocabulary.ids(&[whole], tokens)[0]) };
+                if is_token(guess, whole) {
+                    row[2] = guess;
+                } else {
+                    vocabulary.find_all(&[whole], tokens, |_, id| row[2] = id as Symbol);
+                }
             } else if let Some((left, right)) = split_rule(&data[start..end]) {
-                for (side, text) in [left, right].into_iter().enumerate() {
-                    match Key::new(text, 0, text.len()) {
+                let starts = [start, start + left.len() + 1];
+                for (side, (text, start)) in [left, right].into_iter().zip(starts).enumerate() {
+                    match Key::new(data, start, start + text.len()) {
                         Some(key) => sides[side][at] = key,
                         None => row[side] = symbol(vocabulary.id(text)),
                     }
                 }
-                both.clear();
-                both.extend_from_slice(left);
-                both.extend_from_slice(right);
-                let is_both = |id: &Symbol| !both.is_empty() && vocabulary.keys().get(*id as usize) == both;
+                let is_both = |id: &Symbol| {
+                    let token = vocabulary.keys().get(*id as usize);
+                    token.len() == left.len() + right.len() && token.starts_with(left) && token.ends_with(right)
+                };
                 let guessed = [made, made.wrapping_add(1)].into_iter().find(is_both);
-                row[2] = guessed.unwrap_or_else(|| symbol(vocabulary.id(&both)));
+                row[2] = guessed.unwrap_or_else(|| symbol(vocabulary.id(&[left, right].concat())));
             }
             if row[2] != NO_SYMBOL {
                 made = row[2];
             }
         }
         for (side, keys) in sides.iter().enumerate() {
-            for (row, id) in rows.iter_mut().zip(vocabulary.ids(keys, tokens)) {
-                row[side] = id.map_or(row[side], |id| id as Symbol);
-            }
+            vocabulary.find_all(keys, tokens, |at, id| rows[at][side] = id as Symbol);
         }
     }
 }
