@@ -2,6 +2,7 @@
 
 #[macro_use]
 pub(crate) mod heap;
+pub(crate) mod huge_pages;
 pub(crate) mod in_order;
 pub(crate) mod interrupt;
 pub(crate) mod introsort;

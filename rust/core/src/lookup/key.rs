@@ -16,8 +16,9 @@ const MAX_LONG: u64 = (1 << 30) - 1;
 /// The bytes of a short word in both numbers.
 const TEXT: u128 = u128::MAX >> 8;
 
-/// The lowest bit of each byte.
+/// The lowest bit of each byte, and the highest.
 const ONES: u128 = u128::MAX / 0xFF;
+const HIGHS: u128 = ONES << 7;
 
 /// The mask of a word's bytes, by its length.
 const MASKS: [(u64, u64); MAX_LEN + 1] = {
@@ -71,10 +72,10 @@ impl Key {
     /// The texts before and after the first space that is not the first byte, and both together without it.
     #[inline(always)]
     pub(crate) fn split_at_space(self) -> Option<[Self; 3]> {
-        let text = (u128::from(self.1) << 64 | u128::from(self.0)) & TEXT;
+        let text = self.text();
         // A byte of `others` is zero where the text has a space. The lowest high bit that the subtraction sets is exact.
         let others = (text ^ (ONES * u128::from(b' '))) | 0xFF;
-        let spaces = others.wrapping_sub(ONES) & !others & (ONES << 7);
+        let spaces = others.wrapping_sub(ONES) & !others & HIGHS;
         let split = |bits: u32| {
             let (at, len) = (u64::from(bits / 8), self.1 >> 56);
             let (before, after) = ((1 << bits) - 1, text >> 8);
@@ -88,6 +89,34 @@ impl Key {
             (0, _) => Some(split(64 + (last.trailing_zeros() & !7))),
             _ => Some(split(first.trailing_zeros() & !7)),
         }
+    }
+
+    /// The bytes that a text in GPT-2's spelling stands for, if all of it is printable ASCII, except that it may start
+    /// with `Ġ`, which is a space.
+    #[inline(always)]
+    pub(crate) fn unspelled(self) -> Option<Self> {
+        let (text, len) = (self.text(), self.word_len());
+        let has_space = text as u16 == u16::from_le_bytes(*b"\xC4\xA0");
+        let (text, len) = if has_space { (text >> 16, len - 2) } else { (text, len) };
+        let (low, high) = MASKS[len % MASKS.len()];
+        let bytes = u128::from(high) << 64 | u128::from(low);
+        // Without high bits, these sums carry nothing from byte to byte.
+        let is_printable = (text | (text + (ONES & bytes))) & HIGHS == 0
+            && (text + ONES * u128::from(0x80 - b'!')) & HIGHS == bytes & HIGHS;
+        let (text, len) = if has_space { (text << 8 | u128::from(b' '), len + 1) } else { (text, len) };
+        is_printable.then_some(Self(text as u64, (text >> 64) as u64 | (len as u64) << 56))
+    }
+
+    /// The bytes of a short word, followed by zeros and a last byte with its length.
+    #[inline(always)]
+    pub(crate) fn bytes(self) -> [u8; KEY_LEN] {
+        (u128::from(self.1) << 64 | u128::from(self.0)).to_le_bytes()
+    }
+
+    /// The bytes of a short word as a number.
+    #[inline(always)]
+    fn text(self) -> u128 {
+        u128::from_le_bytes(self.bytes()) & TEXT
     }
 
     /// The key of a long word: its hash, and the position and length of its bytes.

@@ -14,6 +14,7 @@ use super::{Attributes, Definition, Kind, Texts, Vocabulary, defaults};
 use crate::error::{CharsmapDamage, VocabularyError};
 use crate::lookup::hash::Seed;
 use crate::lookup::index::{Index, TOGETHER};
+use crate::lookup::key::Key;
 use crate::token::TokenId;
 use crate::vocabulary::families::PreTokenizer;
 
@@ -116,19 +117,20 @@ impl Vocabulary {
                 }
             }
         }
+        self.max_token_len = self.texts.iter().map(<[u8]>::len).max().unwrap_or_default();
         self.index = Index::with_capacity(tokens.len());
-        for first in (0..self.texts.len()).step_by(TOGETHER) {
-            let hash =
-                |id| self.texts.key(id).map_or_else(|| self.seed.hash(self.texts.get(id)), |key| key.hash(self.seed));
-            let hashes: [u64; TOGETHER] = std::array::from_fn(|at| hash(first + at));
+        let (texts, seed) = (&self.texts, self.seed);
+        let hash = |(key, text): (Option<Key>, &[u8])| key.map_or_else(|| seed.hash(text), |key| key.hash(seed));
+        let mut all = texts.keys().zip(texts.iter()).map(hash);
+        for first in (0..texts.len()).step_by(TOGETHER) {
+            let mut hashes = [0; TOGETHER];
+            hashes.iter_mut().zip(&mut all).for_each(|(hash, next)| *hash = next);
             self.index.prefetch(&hashes);
-            for (hash, id) in hashes.into_iter().zip(first..self.texts.len()) {
-                let text = self.texts.get(id);
-                self.max_token_len = self.max_token_len.max(text.len());
-                if let Some(first) = self.index.find_or_insert(hash, id, |other| self.texts.get(other) == text) {
+            for (&hash, id) in hashes.iter().zip(first..texts.len()) {
+                if let Some(first) = self.index.find_or_insert(hash, id, |other| texts.get(other) == texts.get(id)) {
                     let is_cut = tokens.get(first) != tokens.get(id);
-                    let (first, second) = (first as TokenId, id as TokenId);
-                    return Err(VocabularyError::DuplicateToken { text: text.to_vec(), first, second, is_cut });
+                    let (text, first, second) = (texts.get(id).to_vec(), first as TokenId, id as TokenId);
+                    return Err(VocabularyError::DuplicateToken { text, first, second, is_cut });
                 }
             }
         }

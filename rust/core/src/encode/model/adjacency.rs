@@ -11,6 +11,9 @@ const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 /// A character, as its code point or as its bytes with the first one lowest. ASCII is the same in both.
 pub(crate) type Char = u32;
 
+/// The numbers of two ASCII bytes are below this.
+const ASCII_PAIRS: usize = 1 << 15;
+
 /// For each ASCII character, a bit for each ASCII character after it.
 pub(super) type AsciiPairs = [[u64; 2]; 128];
 
@@ -51,13 +54,14 @@ fn place(left: Char, right: Char, shift: u32) -> usize {
 /// Collects [`CharPairs`].
 #[derive(Debug)]
 pub(crate) struct CharPairsBuilder {
-    ascii: Box<AsciiPairs>,
+    /// Whether a pair of ASCII characters was added, by both bytes as a number.
+    ascii: Box<[bool; ASCII_PAIRS]>,
     others: Vec<(Char, Char)>,
 }
 
 impl Default for CharPairsBuilder {
     fn default() -> Self {
-        Self { ascii: Box::new([[0; 2]; 128]), others: Vec::new() }
+        Self { ascii: Box::new([false; ASCII_PAIRS]), others: Vec::new() }
     }
 }
 
@@ -80,20 +84,22 @@ impl CharPairsBuilder {
     #[inline(always)]
     pub(super) fn add_ascii(&mut self, text: &[u8]) {
         for pair in text.windows(2) {
-            self.ascii[usize::from(pair[0]) % 128][usize::from(pair[1] / 64) % 2] |= 1 << (pair[1] % 64);
+            self.ascii[usize::from(u16::from_be_bytes([pair[0], pair[1]])) % ASCII_PAIRS] = true;
         }
     }
 
     /// The pairs, with a filter of this many bits, a power of two, at least 64. A larger filter errs less often, but
     /// less of it fits in L2.
     pub(crate) fn finish(self, num_bits: usize) -> CharPairs {
+        let bits = |first: usize| (0..64).fold(0, |bits, at| bits | u64::from(self.ascii[first + at]) << at);
+        let ascii = Box::new(std::array::from_fn(|left| [bits(left << 8), bits(left << 8 | 64)]));
         let shift = u64::BITS - num_bits.trailing_zeros();
         let mut filter = vec![0; num_bits / 64];
         for (left, right) in self.others {
             let at = place(left, right, shift);
             filter[at / 64] |= 1 << (at % 64);
         }
-        CharPairs { ascii: self.ascii, filter, shift }
+        CharPairs { ascii, filter, shift }
     }
 }
 

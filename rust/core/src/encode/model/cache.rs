@@ -21,7 +21,8 @@ use crate::lookup::hash::Seed;
 use crate::lookup::key::Key;
 use crate::lookup::prefetch::prefetch;
 use crate::token::TokenId;
-use crate::work::memory;
+use crate::work::huge_pages;
+use crate::work::memory::reserve;
 
 /// The longest word that is cached, in bytes.
 const MAX_WORD: usize = 512;
@@ -42,9 +43,11 @@ const WINDOW: usize = 4;
 const ID_LEN: usize = size_of::<TokenId>();
 /// Bytes of a line.
 const LINE_LEN: usize = size_of::<Line>();
-/// The table and the ring each reserve at least this much address space, which costs no memory until it is written to.
-/// glibc's allocator maps a block of more than 32 MiB by itself, so the system has the memory back once it is freed. A
-/// smaller block might stay in the heap of a thread that never calls again. With 32 bits, there are too few addresses.
+/// From this size on, in bytes, the table and the ring are in huge pages, which a first call should not have to clear.
+const LARGE: usize = MANY_LINES * LINE_LEN;
+/// Each then reserves at least this much address space, which costs no memory until it is written to. glibc's allocator
+/// maps a block of more than 32 MiB by itself, so the system has the memory back once it is freed. A smaller block might
+/// stay in the heap of a thread that never calls again. With 32 bits, there are too few addresses.
 const RESERVED: usize = if cfg!(target_pointer_width = "64") { (1 << 25) + LINE_LEN } else { 0 };
 
 /// A word and its ids. A free slot has the default key, which no word has.
@@ -294,17 +297,16 @@ impl WordCache {
         ((2 * line + which) as u32, true)
     }
 
-    /// Enlarges the table in place, if there is memory. The first line of a word's window stays, or moves to the new
-    /// lines. Words move in the order of their lines, each as close to its first line as possible, so they leave no gap
+    /// Enlarges the table, if there is memory. The first line of a word's window stays, or moves to the new lines. Words move in the order of their lines, each as close to its first line as possible, so they leave no gap
     /// before another word.
     #[cold]
     fn grow(&mut self) {
         let num_old = self.lines.len();
-        if num_old == 0 {
-            reserve_ahead(&mut self.lines, self.max_lines);
-        }
         let factor = if num_old < MANY_LINES { FAST_GROWTH } else { 2 };
         let num_lines = (num_old * factor).max(MIN_LINES).min(self.max_lines);
+        if num_lines >= MANY_LINES && num_old < MANY_LINES {
+            reserve_ahead(&mut self.lines, self.max_lines);
+        }
         if self.lines.try_reserve_exact(num_lines - num_old).is_err() {
             self.max_lines = num_old;
             return;
@@ -321,10 +323,14 @@ impl WordCache {
     }
 }
 
-/// Reserves address space for `len` items, so that they do not move when there are more. If it fails, they do move.
-fn reserve_ahead<T>(items: &mut Vec<T>, len: usize) {
-    if RESERVED > 0 {
-        let _ = items.try_reserve_exact(len.max(RESERVED / size_of::<T>()));
+/// Moves items to reserved address space for `len` of them, where they stay when there are more. If there is none, they
+/// move later.
+fn reserve_ahead<T: Copy>(items: &mut Vec<T>, len: usize) {
+    if RESERVED > 0
+        && let Ok(mut reserved) = huge_pages::with_capacity(len.max(RESERVED / size_of::<T>()))
+    {
+        reserved.extend_from_slice(items);
+        *items = reserved;
     }
 }
 
@@ -374,13 +380,16 @@ impl Records {
             self.end += (self.room - start) as u64;
             start = 0;
         }
-        if self.ring.len() < start + len {
-            if self.ring.is_empty() {
+        let end = start + len;
+        let additional = end.saturating_sub(self.ring.len());
+        if additional > 0 {
+            if end > LARGE.max(self.ring.capacity()) {
                 reserve_ahead(&mut self.ring, self.room);
             }
-            memory::fill(&mut self.ring, start + len, 0);
+            reserve(&mut self.ring, additional);
+            self.ring.resize(end, 0);
         }
-        let (bytes, rest) = self.ring[start..start + len].split_at_mut(word.len());
+        let (bytes, rest) = self.ring[start..end].split_at_mut(word.len());
         bytes.copy_from_slice(word);
         for (old, id) in rest.as_chunks_mut().0.iter_mut().zip(ids) {
             *old = id.to_le_bytes();

@@ -268,18 +268,11 @@ impl SegmenterBuilder {
                 let right = if is_right_whole { char_of(&text[at..at + len]) } else { part(text[at]) };
                 self.pairs.add(left, right);
                 if !is_left_whole || !is_right_whole {
-                    self.add_partial(text[at - 1], text[at]);
+                    self.partial[usize::from(text[at - 1])][usize::from(text[at] / 64)] |= 1 << (text[at] % 64);
                 }
             }
             before = at..at + len;
             at += len;
-        }
-    }
-
-    fn add_partial(&mut self, last: u8, first: u8) {
-        self.partial[usize::from(last)][usize::from(first / 64)] |= 1 << (first % 64);
-        if last < 0x80 && first < 0x80 {
-            self.pairs.add(last.into(), first.into());
         }
     }
 

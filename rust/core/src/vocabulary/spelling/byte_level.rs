@@ -85,6 +85,7 @@ pub(crate) fn unspell_all(text: &[u8], out: &mut Vec<u8>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{spell, unspell, unspell_all};
+    use crate::lookup::key::Key;
 
     #[test]
     fn every_byte_has_its_own_character() {
@@ -99,6 +100,25 @@ mod tests {
         assert!(unspell_all(&text, &mut bytes));
         assert_eq!(bytes, (0..=255).collect::<Vec<u8>>());
         assert_eq!((spell(b' '), spell(b'\n')), (([0xC4, 0xA0], 2), ([0xC4, 0x8A], 2)));
+    }
+
+    #[test]
+    fn a_short_text_spells_the_same_in_one_piece() {
+        let key = |text: &[u8]| Key::new(text, 0, text.len()).expect("short");
+        for byte in 0..=u8::MAX {
+            for text in
+                [&[byte][..], &[b'!', byte, b'~'], b"\xC4\xA0", &[0xC4, 0xA0, byte], &[0xC4, byte], b"0123456789ABCDE"]
+            {
+                let mut bytes = Vec::new();
+                let is_spelled = unspell_all(text, &mut bytes);
+                match key(text).unspelled() {
+                    Some(found) => assert_eq!(found, key(&bytes), "{text:?}"),
+                    None => assert!(
+                        !is_spelled || text.iter().skip_while(|&&byte| byte == 0xC4).any(|byte| !byte.is_ascii())
+                    ),
+                }
+            }
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::encode::model::merging::sure_pairs::{Ends, SurePairs, SurePairsBuilde
 use crate::encode::model::merging::symbol::{Merge, NO_SYMBOL, Symbol};
 use crate::encode::model::segmenter::SegmenterBuilder;
 use crate::error::VocabularyError;
+use crate::lookup::key::Key;
 use crate::token::NULL_TOKEN;
 use crate::vocabulary::spelling::byte_level;
 use crate::vocabulary::{Definition, Vocabulary};
@@ -29,7 +30,7 @@ impl ByteTables {
         let (ranks, mut texts) = join(read_rules, || TextTables::new(vocabulary));
         let (ranks, rows) = ranks?;
         for (text, symbol) in ranks.others() {
-            texts.add(text, symbol);
+            texts.add(text, symbol, &mut Vec::new());
         }
 
         let TextTables { whole_tokens, segmenter, uses, ends, .. } = texts;
@@ -57,42 +58,50 @@ struct TextTables {
     uses: CharUses,
     /// Indexed by symbol.
     ends: Vec<Option<Ends>>,
-    /// The bytes spelled by the text that was added last.
-    spelled: Vec<u8>,
 }
 
 impl TextTables {
     fn new(vocabulary: &Vocabulary) -> Self {
-        let len = vocabulary.len();
+        let (texts, len) = (vocabulary.keys(), vocabulary.len());
         let mut whole_tokens = vocabulary.settings().ignore_merges.then(|| WholeTokens::with_capacity(len));
         let mut tables = Self {
             whole_tokens: None,
             segmenter: SegmenterBuilder::new(false),
             uses: CharUses::default(),
             ends: vec![None; len],
-            spelled: Vec::new(),
         };
-        for (text, symbol) in vocabulary.keys().iter().zip(0..) {
-            tables.add(text, symbol);
-            if let Some(whole_tokens) = &mut whole_tokens {
-                whole_tokens.push(&mut tables.spelled);
+        let mut spelled = Vec::new();
+        for ((text, key), symbol) in texts.iter().zip(texts.keys()).zip(0..) {
+            // Most texts are short and of ASCII, and in one piece they are faster than byte by byte.
+            if let Some(key) = key.and_then(Key::unspelled) {
+                tables.add_spelled(&key.bytes()[..key.word_len()], symbol);
+                whole_tokens.iter_mut().for_each(|tokens| tokens.push_key(key));
+            } else {
+                tables.add(text, symbol, &mut spelled);
+                whole_tokens.iter_mut().for_each(|tokens| tokens.push(&spelled));
             }
         }
         tables.whole_tokens = whole_tokens.map(WholeTokens::finish);
         tables
     }
 
-    /// Adds a symbol. A text that spells no bytes occurs in no piece.
-    fn add(&mut self, text: &[u8], symbol: Symbol) {
-        self.spelled.clear();
-        if byte_level::unspell_all(text, &mut self.spelled) && !self.segmenter.add_ascii(&self.spelled) {
-            self.segmenter.add_bytes(&self.spelled);
-            self.uses.add(&self.spelled, symbol);
+    /// Adds a symbol, and replaces `spelled` with the bytes that it spells. A text that spells none occurs in no piece.
+    fn add(&mut self, text: &[u8], symbol: Symbol, spelled: &mut Vec<u8>) {
+        spelled.clear();
+        byte_level::unspell_all(text, spelled);
+        self.add_spelled(spelled, symbol);
+    }
+
+    #[inline]
+    fn add_spelled(&mut self, spelled: &[u8], symbol: Symbol) {
+        if !self.segmenter.add_ascii(spelled) {
+            self.segmenter.add_bytes(spelled);
+            self.uses.add(spelled, symbol);
         }
         if self.ends.len() <= symbol as usize {
             self.ends.resize(symbol as usize + 1, None);
         }
-        self.ends[symbol as usize] = Ends::of(&self.spelled);
+        self.ends[symbol as usize] = Ends::of(spelled);
     }
 }
 

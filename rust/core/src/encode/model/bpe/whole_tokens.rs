@@ -39,18 +39,22 @@ impl WholeTokens {
         }
     }
 
-    /// Adds the token with the next id, given the bytes that it spells, if any. Appends to them.
-    pub(super) fn push(&mut self, spelled: &mut Vec<u8>) {
+    /// Adds the token with the next id, given the bytes that it spells, if any.
+    pub(super) fn push(&mut self, spelled: &[u8]) {
         let len = spelled.len();
-        // Making a key is faster if more bytes follow.
-        spelled.extend([0; 16]);
         let key = Key::new(spelled, 0, len).unwrap_or_else(|| {
-            let (hash, place) = (self.seed.hash(&spelled[..len]), self.long_bytes.len());
-            self.long_bytes.extend_from_slice(&spelled[..len]);
+            let (hash, place) = (self.seed.hash(spelled), self.long_bytes.len());
+            self.long_bytes.extend_from_slice(spelled);
             self.max_len = self.max_len.max(len);
             if len > 0 { Key::of_long(hash, place, len) } else { Key::default() }
         });
         self.keys.push(key);
+    }
+
+    /// Adds a short token.
+    #[inline]
+    pub(super) fn push_key(&mut self, spelled: Key) {
+        self.keys.push(spelled);
     }
 
     /// Indexes the tokens that were added.
@@ -105,7 +109,7 @@ mod tests {
     fn tokens_of_every_length_are_found() {
         let tokens: Vec<Vec<u8>> = (0..200_u8).map(|len| (0..len).map(|at| at ^ len).collect()).collect();
         let mut table = WholeTokens::with_capacity(tokens.len());
-        tokens.iter().for_each(|token| table.push(&mut token.clone()));
+        tokens.iter().for_each(|token| table.push(token));
         let table = table.finish();
         let get = |piece: &[u8]| table.get(piece, Key::new(piece, 0, piece.len()));
         for (token, id) in tokens.iter().zip(0..) {

@@ -21,7 +21,7 @@ impl MergeRanks {
         let mut slots = vec![FREE; num_slots];
         let mut present = vec![0; num_slots * BITS_PER_SLOT / 64];
         self.merged = rows.iter().map(|row| row[2]).collect();
-        let lowest = |merged: &[Symbol]| merged.iter().min().copied().unwrap_or_default();
+        let lowest = |merged: &[Symbol]| merged.iter().copied().min().unwrap_or_default();
         self.bases = self.merged.chunks(RANKS_PER_BASE).map(lowest).collect();
         for (rows, first) in rows.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
             let mut hashes = [0; TOGETHER];
