@@ -14,7 +14,6 @@ use super::{Attributes, Definition, Kind, Texts, Vocabulary, defaults};
 use crate::error::{CharsmapDamage, VocabularyError};
 use crate::lookup::hash::Seed;
 use crate::lookup::index::{Index, TOGETHER};
-use crate::lookup::key::Key;
 use crate::token::TokenId;
 use crate::vocabulary::families::PreTokenizer;
 
@@ -120,11 +119,11 @@ impl Vocabulary {
         self.max_token_len = self.texts.iter().map(<[u8]>::len).max().unwrap_or_default();
         self.index = Index::with_capacity(tokens.len());
         let (texts, seed) = (&self.texts, self.seed);
-        let hash = |(key, text): (Option<Key>, &[u8])| key.map_or_else(|| seed.hash(text), |key| key.hash(seed));
-        let mut all = texts.keys().zip(texts.iter()).map(hash);
         for first in (0..texts.len()).step_by(TOGETHER) {
             let mut hashes = [0; TOGETHER];
-            hashes.iter_mut().zip(&mut all).for_each(|(hash, next)| *hash = next);
+            for (hash, id) in hashes.iter_mut().zip(first..texts.len()) {
+                *hash = texts.key(id).map_or_else(|| seed.hash(texts.get(id)), |key| key.hash(seed));
+            }
             self.index.prefetch(&hashes);
             for (&hash, id) in hashes.iter().zip(first..texts.len()) {
                 if let Some(first) = self.index.find_or_insert(hash, id, |other| texts.get(other) == texts.get(id)) {

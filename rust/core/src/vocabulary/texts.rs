@@ -50,6 +50,13 @@ impl Texts {
         &self.bytes[self.range(index)]
     }
 
+    /// The key of string `index`, if it is short.
+    #[inline]
+    pub(crate) fn key(&self, index: usize) -> Option<Key> {
+        let Range { start, end } = self.range(index);
+        Key::new(&self.bytes, start, end)
+    }
+
     #[inline]
     fn range(&self, index: usize) -> Range<usize> {
         let start = if index == 0 { 0 } else { self.ends.get(index - 1).map_or(0, |&end| end as usize) };
@@ -57,17 +64,8 @@ impl Texts {
     }
 
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
-        self.ranges().map(|range| &self.bytes[range])
-    }
-
-    /// The key of each string, if it is short.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = Option<Key>> {
-        self.ranges().map(|Range { start, end }| Key::new(&self.bytes, start, end))
-    }
-
-    fn ranges(&self) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
         let mut start = 0;
-        self.ends.iter().map(move |&end| std::mem::replace(&mut start, end as usize)..end as usize)
+        self.ends.iter().map(move |&end| &self.bytes[std::mem::replace(&mut start, end as usize)..end as usize])
     }
 
     /// Whether some string has this byte.

@@ -9,33 +9,33 @@ const HUGE_PAGE: usize = 1 << 21;
 /// Bytes of an ordinary page. Where pages are larger, the system refuses the advice.
 const PAGE: usize = 1 << 12;
 
-/// An empty buffer with room for `capacity` items or more, in huge pages if the system has them. The first write to a
-/// huge page takes all of it, so this is for buffers of several megabytes.
+/// An empty buffer with room for `capacity` items or more, in huge pages if the system has them. The first of them is
+/// taken at once, and any other one as a whole when it is first written to.
 pub(crate) fn with_capacity<T>(capacity: usize) -> Result<Vec<T>, TryReserveError> {
     // The allocator takes less than a page for itself. Linux aligns mappings whose size is a multiple of a huge page.
     let len =
         capacity.saturating_mul(size_of::<T>()).saturating_add(PAGE).div_ceil(HUGE_PAGE).saturating_mul(HUGE_PAGE);
-    let mut buffer = Vec::new();
+    let mut buffer = Vec::<T>::new();
     buffer.try_reserve_exact((len - PAGE) / size_of::<T>())?;
     #[cfg(target_os = "linux")]
-    advise(&buffer);
+    advise(buffer.as_ptr().addr(), buffer.capacity() * size_of::<T>());
     Ok(buffer)
 }
 
-/// Asks for huge pages for a buffer.
+/// Asks for huge pages for the `len` bytes at an address.
 #[cfg(target_os = "linux")]
-fn advise<T>(buffer: &Vec<T>) {
-    use std::ffi::{c_int, c_void};
-
-    const MADV_HUGEPAGE: c_int = 14;
+fn advise(address: usize, len: usize) {
+    const MADV_HUGEPAGE: i32 = 14;
+    /// The allocator has written to the first page, which keeps a huge page away. This moves it to one (Linux 6.1).
+    const MADV_COLLAPSE: i32 = 25;
     unsafe extern "C" {
-        fn madvise(start: *mut c_void, len: usize, advice: c_int) -> c_int;
+        fn madvise(address: usize, len: usize, advice: i32) -> i32;
     }
-    let start = buffer.as_ptr().cast_mut().cast::<c_void>();
-    let before = start.addr() % PAGE;
-    // SAFETY: this advice changes no contents, whatever the address. The system refuses what it cannot follow.
-    let _ =
-        unsafe { madvise(start.wrapping_byte_sub(before), before + buffer.capacity() * size_of::<T>(), MADV_HUGEPAGE) };
+    let start = address - address % PAGE;
+    for (len, advice) in [(address + len - start, MADV_HUGEPAGE), (HUGE_PAGE, MADV_COLLAPSE)] {
+        // SAFETY: neither advice changes contents, whatever the address. The system refuses what it cannot follow.
+        let _ = unsafe { madvise(start, len, advice) };
+    }
 }
 
 #[cfg(test)]

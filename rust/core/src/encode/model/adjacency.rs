@@ -54,7 +54,7 @@ fn place(left: Char, right: Char, shift: u32) -> usize {
 /// Collects [`CharPairs`].
 #[derive(Debug)]
 pub(crate) struct CharPairsBuilder {
-    /// Whether a pair of ASCII characters was added, by both bytes as a number.
+    /// Whether a pair of ASCII characters was added, by both bytes as a number, the first one lowest.
     ascii: Box<[bool; ASCII_PAIRS]>,
     others: Vec<(Char, Char)>,
 }
@@ -84,15 +84,16 @@ impl CharPairsBuilder {
     #[inline(always)]
     pub(super) fn add_ascii(&mut self, text: &[u8]) {
         for pair in text.windows(2) {
-            self.ascii[usize::from(u16::from_be_bytes([pair[0], pair[1]])) % ASCII_PAIRS] = true;
+            self.ascii[usize::from(u16::from_le_bytes([pair[0], pair[1]])) % ASCII_PAIRS] = true;
         }
     }
 
     /// The pairs, with a filter of this many bits, a power of two, at least 64. A larger filter errs less often, but
     /// less of it fits in L2.
     pub(crate) fn finish(self, num_bits: usize) -> CharPairs {
-        let bits = |first: usize| (0..64).fold(0, |bits, at| bits | u64::from(self.ascii[first + at]) << at);
-        let ascii = Box::new(std::array::from_fn(|left| [bits(left << 8), bits(left << 8 | 64)]));
+        let is_added = |left: usize, right: usize| u64::from(self.ascii[right << 8 | left]);
+        let bits = |left, first| (0..64).fold(0, |bits, at: usize| bits | is_added(left, first + at) << at);
+        let ascii = Box::new(std::array::from_fn(|left| [bits(left, 0), bits(left, 64)]));
         let shift = u64::BITS - num_bits.trailing_zeros();
         let mut filter = vec![0; num_bits / 64];
         for (left, right) in self.others {

@@ -44,7 +44,7 @@ const ID_LEN: usize = size_of::<TokenId>();
 /// Bytes of a line.
 const LINE_LEN: usize = size_of::<Line>();
 /// From this size on, in bytes, the table and the ring are in huge pages, which a first call should not have to clear.
-const LARGE: usize = MANY_LINES * LINE_LEN;
+const LARGE: usize = 1 << 18;
 /// Each then reserves at least this much address space, which costs no memory until it is written to. glibc's allocator
 /// maps a block of more than 32 MiB by itself, so the system has the memory back once it is freed. A smaller block might
 /// stay in the heap of a thread that never calls again. With 32 bits, there are too few addresses.
@@ -192,24 +192,18 @@ impl WordCache {
         None
     }
 
-    /// Pushes the ids of a short word, if they are cached.
+    /// Pushes the ids of a word, if they are cached. A short word is in its probe, and may be left out.
     #[inline(always)]
-    pub(crate) fn push<S: Sink>(&self, probe: Probe, sink: &mut S) -> bool {
-        self.push_word(probe, &[], sink)
-    }
-
-    /// Pushes the ids of a word, if they are cached.
-    #[inline(always)]
-    pub(crate) fn push_word<S: Sink>(&self, probe: Probe, word: &[u8], sink: &mut S) -> bool {
+    pub(crate) fn push<S: Sink>(&self, probe: Probe, word: &[u8], sink: &mut S) -> bool {
         self.slot(probe).is_some_and(|slot| self.push_slot(slot, word, sink))
     }
 
-    /// As [`WordCache::push_word`], for a word that is probably at `place`.
+    /// As [`WordCache::push`], for a word that is probably at `place`.
     #[inline(always)]
     pub(super) fn push_from<S: Sink>(&self, place: u32, probe: Probe, word: &[u8], sink: &mut S) -> bool {
         match self.lines.get(place as usize / 2).map(|line| &line.0[place as usize % 2]) {
             Some(slot) if slot.key.is(probe.key) => self.push_slot(slot, word, sink),
-            _ => self.push_word(probe, word, sink),
+            _ => self.push(probe, word, sink),
         }
     }
 
@@ -249,13 +243,8 @@ impl WordCache {
         }
     }
 
-    /// Caches the ids of a short word.
-    pub(crate) fn insert(&mut self, probe: Probe, ids: &[TokenId]) {
-        self.insert_word(probe, &[], ids);
-    }
-
-    /// Caches the ids of a word.
-    pub(crate) fn insert_word(&mut self, probe: Probe, word: &[u8], ids: &[TokenId]) {
+    /// Caches the ids of a word. A short word is in its probe, and may be left out.
+    pub(crate) fn insert(&mut self, probe: Probe, word: &[u8], ids: &[TokenId]) {
         let is_too_long = probe.key.long().is_some_and(|(.., len)| len > MAX_WORD) || ids.len() > MAX_WORD;
         if !is_too_long && self.reserve(1) {
             let slot = self.filled(probe, word, ids);
@@ -297,16 +286,15 @@ impl WordCache {
         ((2 * line + which) as u32, true)
     }
 
-    /// Enlarges the table, if there is memory. The first line of a word's window stays, or moves to the new lines. Words move in the order of their lines, each as close to its first line as possible, so they leave no gap
-    /// before another word.
+    /// Enlarges the table, if there is memory. The first line of a word's window stays, or moves to the new lines. Words
+    /// move in the order of their lines, each as close to its first line as possible, so they leave no gap before another
+    /// word.
     #[cold]
     fn grow(&mut self) {
         let num_old = self.lines.len();
         let factor = if num_old < MANY_LINES { FAST_GROWTH } else { 2 };
         let num_lines = (num_old * factor).max(MIN_LINES).min(self.max_lines);
-        if num_lines >= MANY_LINES && num_old < MANY_LINES {
-            reserve_ahead(&mut self.lines, self.max_lines);
-        }
+        reserve_ahead(&mut self.lines, num_lines, self.max_lines);
         if self.lines.try_reserve_exact(num_lines - num_old).is_err() {
             self.max_lines = num_old;
             return;
@@ -323,11 +311,12 @@ impl WordCache {
     }
 }
 
-/// Moves items to reserved address space for `len` of them, where they stay when there are more. If there is none, they
-/// move later.
-fn reserve_ahead<T: Copy>(items: &mut Vec<T>, len: usize) {
+/// If there is no room for `len` items and they are large, moves them to reserved address space for `max_len` items,
+/// where they stay when there are more. If there is none, they move later.
+fn reserve_ahead<T: Copy>(items: &mut Vec<T>, len: usize, max_len: usize) {
     if RESERVED > 0
-        && let Ok(mut reserved) = huge_pages::with_capacity(len.max(RESERVED / size_of::<T>()))
+        && len > items.capacity().max(LARGE / size_of::<T>())
+        && let Ok(mut reserved) = huge_pages::with_capacity(max_len.max(RESERVED / size_of::<T>()))
     {
         reserved.extend_from_slice(items);
         *items = reserved;
@@ -383,9 +372,7 @@ impl Records {
         let end = start + len;
         let additional = end.saturating_sub(self.ring.len());
         if additional > 0 {
-            if end > LARGE.max(self.ring.capacity()) {
-                reserve_ahead(&mut self.ring, self.room);
-            }
+            reserve_ahead(&mut self.ring, end, self.room);
             reserve(&mut self.ring, additional);
             self.ring.resize(end, 0);
         }
@@ -423,11 +410,11 @@ mod tests {
 
     fn get(cache: &WordCache, word: &[u8]) -> Option<Vec<TokenId>> {
         let mut ids = Vec::new();
-        cache.push_word(probe(cache, word), word, &mut ids).then_some(ids)
+        cache.push(probe(cache, word), word, &mut ids).then_some(ids)
     }
 
     fn insert(cache: &mut WordCache, word: &[u8], ids: &[TokenId]) {
-        cache.insert_word(probe(cache, word), word, ids);
+        cache.insert(probe(cache, word), word, ids);
     }
 
     #[test]

@@ -243,14 +243,10 @@ impl SegmenterBuilder {
         }
     }
 
-    /// Adds the pairs of a symbol if all of it is ASCII. Returns whether it is.
+    /// Adds the pairs of a symbol of ASCII.
     #[inline]
-    pub(crate) fn add_ascii(&mut self, text: &[u8]) -> bool {
-        let is_ascii = text.is_ascii();
-        if is_ascii {
-            self.pairs.add_ascii(text);
-        }
-        is_ascii
+    pub(crate) fn add_ascii(&mut self, text: &[u8]) {
+        self.pairs.add_ascii(text);
     }
 
     /// Adds the pairs of a symbol that starts as bytes, for text of canonical UTF-8: the symbol may start and end

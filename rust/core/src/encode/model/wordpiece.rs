@@ -171,9 +171,9 @@ impl WordPiece {
                 let len = probe.key.word_len();
                 let is_cached = if S::SPANS {
                     let start = offset + start + at;
-                    scratch.cache.push(probe, &mut WordSpans { model: self, start, len, at: 0, sink })
+                    scratch.cache.push(probe, &[], &mut WordSpans { model: self, start, len, at: 0, sink })
                 } else {
-                    scratch.cache.push(probe, sink)
+                    scratch.cache.push(probe, &[], sink)
                 };
                 if !is_cached {
                     self.encode_word(&block[at..at + len], offset + start + at, 0, Some(probe), scratch, sink);
@@ -217,7 +217,7 @@ impl WordPiece {
                     }
                     let bytes = text[start..].first_chunk().filter(|_| !S::SPANS && end - start <= MAX_LEN);
                     let probe = bytes.map(|bytes| scratch.cache.probe(Key::of(bytes, end - start)));
-                    if probe.is_none_or(|probe| !scratch.cache.push(probe, sink)) {
+                    if probe.is_none_or(|probe| !scratch.cache.push(probe, &[], sink)) {
                         self.encode_word(&text[start..end], offset + start, 0, probe, scratch, sink);
                     }
                 }
@@ -303,7 +303,7 @@ impl WordPiece {
         self.normalize(text, &mut word.text);
         self.matcher.find_tokens(word, from, self.unknown);
         if let Some(probe) = probe {
-            cache.insert(probe, &word.ids);
+            cache.insert(probe, &[], &word.ids);
         }
 
         let mut start = from;

@@ -71,14 +71,16 @@ impl TextTables {
             ends: vec![None; len],
         };
         let mut spelled = Vec::new();
-        for ((text, key), symbol) in texts.iter().zip(texts.keys()).zip(0..) {
+        for id in 0..len {
             // Most texts are short and of ASCII, and in one piece they are faster than byte by byte.
-            if let Some(key) = key.and_then(Key::unspelled) {
-                tables.add_spelled(&key.bytes()[..key.word_len()], symbol);
-                whole_tokens.iter_mut().for_each(|tokens| tokens.push_key(key));
+            if let Some(key) = texts.key(id).and_then(Key::unspelled) {
+                let spelled = &key.bytes()[..key.word_len()];
+                tables.segmenter.add_ascii(spelled);
+                tables.ends[id] = Ends::of(spelled);
+                whole_tokens.iter_mut().for_each(|tokens| tokens.push(spelled, Some(key)));
             } else {
-                tables.add(text, symbol, &mut spelled);
-                whole_tokens.iter_mut().for_each(|tokens| tokens.push(&spelled));
+                tables.add(texts.get(id), id as Symbol, &mut spelled);
+                whole_tokens.iter_mut().for_each(|tokens| tokens.push(&spelled, Key::new(&spelled, 0, spelled.len())));
             }
         }
         tables.whole_tokens = whole_tokens.map(WholeTokens::finish);
@@ -89,12 +91,9 @@ impl TextTables {
     fn add(&mut self, text: &[u8], symbol: Symbol, spelled: &mut Vec<u8>) {
         spelled.clear();
         byte_level::unspell_all(text, spelled);
-        self.add_spelled(spelled, symbol);
-    }
-
-    #[inline]
-    fn add_spelled(&mut self, spelled: &[u8], symbol: Symbol) {
-        if !self.segmenter.add_ascii(spelled) {
+        if spelled.is_ascii() {
+            self.segmenter.add_ascii(spelled);
+        } else {
             self.segmenter.add_bytes(spelled);
             self.uses.add(spelled, symbol);
         }

@@ -113,11 +113,11 @@ impl PieceEncoder<'_> {
             return tables.merge(segment, start, merger, sink);
         }
         let probe = cache.probe_segment(text, start, end);
-        if !cache.push_word(probe, segment, sink) {
+        if !cache.push(probe, segment, sink) {
             segment_ids.clear();
             tables.merge(segment, start, merger, *segment_ids);
             sink.push_all(segment_ids);
-            cache.insert_word(probe, segment, segment_ids);
+            cache.insert(probe, segment, segment_ids);
         }
     }
 }

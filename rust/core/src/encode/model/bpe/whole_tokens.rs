@@ -20,8 +20,6 @@ pub(super) struct WholeTokens {
     long: Index,
     /// The bytes of the long tokens.
     long_bytes: Vec<u8>,
-    /// The length of the longest token, in bytes.
-    max_len: usize,
 }
 
 heap_bytes!(WholeTokens: keys, short, long, long_bytes);
@@ -35,26 +33,18 @@ impl WholeTokens {
             short: Index::with_capacity(count),
             long: Index::default(),
             long_bytes: Vec::new(),
-            max_len: 0,
         }
     }
 
-    /// Adds the token with the next id, given the bytes that it spells, if any.
-    pub(super) fn push(&mut self, spelled: &[u8]) {
+    /// Adds the token with the next id, given the bytes that it spells, if any, and their key if they are short.
+    #[inline]
+    pub(super) fn push(&mut self, spelled: &[u8], key: Option<Key>) {
         let len = spelled.len();
-        let key = Key::new(spelled, 0, len).unwrap_or_else(|| {
+        self.keys.push(key.unwrap_or_else(|| {
             let (hash, place) = (self.seed.hash(spelled), self.long_bytes.len());
             self.long_bytes.extend_from_slice(spelled);
-            self.max_len = self.max_len.max(len);
             if len > 0 { Key::of_long(hash, place, len) } else { Key::default() }
-        });
-        self.keys.push(key);
-    }
-
-    /// Adds a short token.
-    #[inline]
-    pub(super) fn push_key(&mut self, spelled: Key) {
-        self.keys.push(spelled);
+        }));
     }
 
     /// Indexes the tokens that were added.
@@ -83,7 +73,6 @@ impl WholeTokens {
     pub(super) fn get(&self, piece: &[u8], key: Option<Key>) -> Option<TokenId> {
         let id = match key {
             Some(key) => self.short.find(key.hash(self.seed), |id| self.keys.get(id) == Some(&key)),
-            None if piece.len() > self.max_len => None,
             None => {
                 let hash = self.seed.hash(piece);
                 let is_piece =
@@ -109,7 +98,7 @@ mod tests {
     fn tokens_of_every_length_are_found() {
         let tokens: Vec<Vec<u8>> = (0..200_u8).map(|len| (0..len).map(|at| at ^ len).collect()).collect();
         let mut table = WholeTokens::with_capacity(tokens.len());
-        tokens.iter().for_each(|token| table.push(token));
+        tokens.iter().for_each(|token| table.push(token, Key::new(token, 0, token.len())));
         let table = table.finish();
         let get = |piece: &[u8]| table.get(piece, Key::new(piece, 0, piece.len()));
         for (token, id) in tokens.iter().zip(0..) {

@@ -258,7 +258,7 @@ impl<'a> LookedUp<'a> {
                 ids.clear();
                 encode(words.range(number), cache, ids);
                 sink.push_all(ids);
-                cache.insert_word(words.probe(number), words.word(number), ids);
+                cache.insert(words.probe(number), words.word(number), ids);
             }
         }
         sink.push_all(&found.ids[from..found.num_ids]);

@@ -374,7 +374,7 @@ impl<S: Sink> Pass<'_, S> {
             });
         *unknown_score += score - known_score;
         if let Some(probe) = probe.filter(|_| !has_unknown) {
-            cache.insert(probe, ids);
+            cache.insert(probe, &[], ids);
         }
     }
 
@@ -389,7 +389,7 @@ impl<S: Sink> Pass<'_, S> {
         probe: Probe,
     ) -> bool {
         if !S::SPANS {
-            return self.scratch.cache.push(probe, self.sink);
+            return self.scratch.cache.push(probe, &[], self.sink);
         }
         let SegmentScratch { cache, ids, tracer, .. } = &mut *self.scratch;
         let few = cache.few(probe);
@@ -397,7 +397,7 @@ impl<S: Sink> Pass<'_, S> {
             Some((few, len)) => &few[..*len],
             None => {
                 ids.clear();
-                if !cache.push(probe, ids) {
+                if !cache.push(probe, &[], ids) {
                     return false;
                 }
                 ids

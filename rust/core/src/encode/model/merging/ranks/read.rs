@@ -23,16 +23,13 @@ impl MergeRanks {
     /// The symbols of each rule, in order of rank. Texts that are not tokens become new symbols.
     pub(super) fn read(&mut self, vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<Row> {
         let (len, half) = (merges.len(), merges.len() / 2);
-        let tokens: Vec<Key> = vocabulary.keys().keys().map(|key| key.unwrap_or(Key::OTHER)).collect();
+        let tokens = vocabulary.keys();
+        let tokens: Vec<Key> = (0..tokens.len()).map(|id| tokens.key(id).unwrap_or(Key::OTHER)).collect();
         let mut rows = vec![Row::default(); len];
         let (first, second) = rows.split_at_mut(half);
         let second = Mutex::new(second);
         let look_up = |start, rows: &mut [Row]| find_tokens(vocabulary, &tokens, merges, start, rows);
         join(|| look_up(0, first), || look_up(half, &mut lock(&second)));
-        // Most vocabularies have all texts of their rules as tokens, and one look at all rows is fast.
-        if rows.as_flattened().iter().fold(true, |all, &symbol| all & (symbol != NO_SYMBOL)) {
-            return rows;
-        }
         for (at, row) in rows.iter_mut().enumerate().filter(|(_, row)| row.contains(&NO_SYMBOL)) {
             if let Some((left, right)) = merges.get(at).and_then(split_rule) {
                 *row = [left, right, &[left, right].concat()].map(|text| self.symbol_or_new(vocabulary, text));
