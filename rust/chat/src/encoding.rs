@@ -25,7 +25,7 @@ use crate::text::{Origin, Text};
 /// [`Error::Encode`]: as [`Encoder::parts`]. [`Error::Control`]: the vocabulary itself reads a control token in a
 /// string of the caller.
 pub fn encode<T: Borrow<Tokenizer>>(encoder: &mut Encoder<T>, text: &Text, add_special: bool) -> Result<Spans, Error> {
-    encode_part(encoder, text, add_special, true, true)
+    encode_stretch(encoder, text, 0..text.len(), add_special, true, true)
 }
 
 /// The same for a stretch of a text, which may begin it (and have a BOS), end it (and have an EOS), or neither.
@@ -41,20 +41,8 @@ pub fn encode_stretch<T: Borrow<Tokenizer>>(
     ends: bool,
 ) -> Result<Spans, Error> {
     let start = stretch.start;
-    let spans = encode_part(encoder, &text.slice(stretch), add_special && (begins || ends), begins, ends);
-    spans.map_err(|error| match error {
-        Error::Control { token, id, at } => Error::Control { token, id, at: start + at },
-        other => other,
-    })
-}
-
-fn encode_part<T: Borrow<Tokenizer>>(
-    encoder: &mut Encoder<T>,
-    text: &Text,
-    add_special: bool,
-    begins: bool,
-    ends: bool,
-) -> Result<Spans, Error> {
+    let text = &text.slice(stretch);
+    let add_special = add_special && (begins || ends);
     let mut parts = Parts::default();
     for (range, is_caller) in text.stretches(Origin::is_caller) {
         let bytes = &text.as_bytes()[range];
@@ -67,7 +55,7 @@ fn encode_part<T: Borrow<Tokenizer>>(
     let vocabulary = encoder.tokenizer().borrow().vocabulary();
     result.map_err(|error| match error {
         EncodeError::Control { id, at } => {
-            Error::Control { token: String::from_utf8_lossy(vocabulary.text(id)).into_owned(), id, at }
+            Error::Control { token: String::from_utf8_lossy(vocabulary.text(id)).into_owned(), id, at: start + at }
         }
         other => Error::Encode(other),
     })?;
@@ -112,7 +100,7 @@ pub fn message_spans(text: &Text, spans: &[Range<usize>], request: &Request) -> 
     for (run, origin) in text.runs() {
         let message = request.strings().message_of(origin);
         if let Some(hull) = message.and_then(|message| hulls.get_mut(message)) {
-            *hull = Some(hull.as_ref().map_or(run.start, |hull| hull.start)..run.end);
+            hull.get_or_insert(run.clone()).end = run.end;
         }
     }
     hulls.into_iter().map(|hull| hull.map(|hull| tokens_of(spans, &hull))).collect()

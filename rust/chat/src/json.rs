@@ -74,6 +74,21 @@ impl Json {
         self.as_object()?.text(key)
     }
 
+    /// Whether this is an object with a key that has this string.
+    pub(crate) fn is(&self, key: &str, text: &str) -> bool {
+        self.as_object().is_some_and(|object| object.is(key, text))
+    }
+
+    /// The message of the caller's that this is.
+    pub(crate) fn message(&self) -> Option<usize> {
+        self.as_object()?.message
+    }
+
+    /// The objects among values.
+    pub(crate) fn objects(values: &mut [Self]) -> impl Iterator<Item = &mut Object> {
+        values.iter_mut().filter_map(|value| if let Self::Object(object) = value { Some(object) } else { None })
+    }
+
     /// Whether it is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
@@ -91,30 +106,18 @@ impl Json {
         }
     }
 
-    /// About how many bytes it has.
-    pub(crate) fn num_bytes(&self) -> usize {
-        match self {
-            Self::String(text) => 8 + text.len(),
-            Self::Array(items) => 8 + items.iter().map(Self::num_bytes).sum::<usize>(),
+    /// About how many bytes it has. It is inside of `depth` others, and an error if that makes more than [`MOST_DEEP`].
+    pub(crate) fn num_bytes(&self, depth: usize) -> Result<usize, Error> {
+        let inside = match self {
+            Self::Array(_) | Self::Object(_) if depth == MOST_DEEP => return Err(too_deep()),
+            Self::String(text) => Ok(text.len()),
+            Self::Array(items) => items.iter().map(|item| item.num_bytes(depth + 1)).sum(),
             Self::Object(object) => {
-                8 + object.iter().map(|(key, value)| 8 + key.len() + value.num_bytes()).sum::<usize>()
+                object.iter().map(|(key, value)| Ok(8 + key.len() + value.num_bytes(depth + 1)?)).sum()
             }
-            _ => 8,
-        }
-    }
-
-    /// That it is not nested more than [`MOST_DEEP`] levels.
-    pub(crate) fn check_depth(&self) -> Result<(), Error> {
-        if self.nests_more_than(MOST_DEEP) { Err(too_deep()) } else { Ok(()) }
-    }
-
-    fn nests_more_than(&self, levels: usize) -> bool {
-        let is_deep = |value: &Self| value.nests_more_than(levels - 1);
-        match self {
-            Self::Array(items) => levels == 0 || items.iter().any(is_deep),
-            Self::Object(object) => levels == 0 || object.iter().any(|entry| is_deep(entry.1)),
-            _ => false,
-        }
+            _ => Ok(0),
+        };
+        Ok(8 + inside?)
     }
 }
 
@@ -132,6 +135,11 @@ impl Object {
         Self { entries: Vec::with_capacity(4), message }
     }
 
+    /// The same with these entries, whose keys differ.
+    pub(crate) fn with<const N: usize>(message: Option<usize>, entries: [(&'static str, Json); N]) -> Self {
+        Self { entries: entries.into_iter().map(|(key, value)| (key.into(), value)).collect(), message }
+    }
+
     /// The value of a key. O(keys).
     pub fn get(&self, key: &str) -> Option<&Json> {
         self.entries.iter().find(|entry| entry.0 == key).map(|entry| &entry.1)
@@ -140,6 +148,11 @@ impl Object {
     /// The string of a key, if there is one.
     pub fn text(&self, key: &str) -> Option<&Text> {
         self.get(key)?.as_text()
+    }
+
+    /// Whether a key has this string.
+    pub(crate) fn is(&self, key: &str, text: &str) -> bool {
+        self.text(key).is_some_and(|value| *value == *text)
     }
 
     /// The value of a key, to be changed.

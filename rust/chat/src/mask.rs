@@ -83,8 +83,7 @@ impl Conversation<'_> {
             if let Some(at) =
                 message.filter(|&at| at < hulls.len() && (origin.is_caller() || !self.is_role(at, text, run)))
             {
-                let hull = &mut hulls[at];
-                *hull = Some(hull.as_ref().map_or(run.start, |hull| hull.start)..run.end);
+                hulls[at].get_or_insert(run.clone()).end = run.end;
             }
         }
         for (at, region) in written.iter_mut().enumerate() {

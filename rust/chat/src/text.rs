@@ -322,11 +322,6 @@ impl Text {
         Self { bytes: Cow::Owned(self.bytes[range].to_vec()), first, rest }
     }
 
-    /// The byte at `at` as a text.
-    pub(crate) fn byte(&self, at: usize) -> Self {
-        self.slice(at..at + 1)
-    }
-
     /// The same origins with other bytes, as many as before.
     pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
         debug_assert_eq!(bytes.len(), self.bytes.len());
@@ -338,25 +333,16 @@ impl Text {
         self.with_bytes(self.bytes.to_ascii_lowercase())
     }
 
-    /// In lower case, except for the first letter of each part.
-    pub(crate) fn capitalize(&self) -> Self {
-        let mut text = self.lowercase();
-        for part in self.parts().into_iter().filter(|part| !part.is_empty()) {
-            text.bytes.to_mut()[part.start].make_ascii_uppercase();
-        }
-        text
-    }
-
-    /// In lower case, except for the first letter of each word in each part.
-    pub(crate) fn title(&self) -> Self {
+    /// In lower case, except for the first letter of each part, or of each of its words.
+    pub(crate) fn capitalize(&self, each_word: bool) -> Self {
         let mut text = self.lowercase();
         for part in self.parts() {
-            let mut starts_word = true;
+            let mut begins = true;
             for byte in &mut text.bytes.to_mut()[part] {
-                if is_space(*byte) {
-                    starts_word = true;
-                } else if std::mem::take(&mut starts_word) {
-                    *byte = byte.to_ascii_uppercase();
+                if each_word && is_space(*byte) {
+                    begins = true;
+                } else if std::mem::take(&mut begins) {
+                    byte.make_ascii_uppercase();
                 }
             }
         }
@@ -369,13 +355,6 @@ impl Text {
         let end = if right { self.bytes.iter().rposition(keeps).map_or(0, |last| last + 1) } else { self.len() };
         let start = if left { self.bytes[..end].iter().position(keeps).unwrap_or(end) } else { 0 };
         self.slice(start..end)
-    }
-
-    /// The same runs as one part.
-    pub(crate) fn merged(&self) -> Self {
-        let mut text = Self::with_capacity(self.len());
-        text.extend_with(self);
-        text
     }
 }
 
@@ -399,26 +378,20 @@ impl fmt::Display for Text {
     }
 }
 
-impl PartialEq for Text {
+impl AsRef<[u8]> for Text {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for Text {
     /// Whether the bytes are equal.
-    fn eq(&self, other: &Self) -> bool {
-        *self.bytes == *other.bytes
+    fn eq(&self, other: &T) -> bool {
+        *self.bytes == *other.as_ref()
     }
 }
 
 impl Eq for Text {}
-
-impl PartialEq<str> for Text {
-    fn eq(&self, other: &str) -> bool {
-        *self.bytes == *other.as_bytes()
-    }
-}
-
-impl PartialEq<&str> for Text {
-    fn eq(&self, other: &&str) -> bool {
-        *self.bytes == *other.as_bytes()
-    }
-}
 
 /// What C calls white space.
 pub(crate) fn is_space(byte: u8) -> bool {
@@ -460,10 +433,12 @@ mod tests {
     fn appended_parts_are_capitalized_by_themselves() {
         let mut text = Text::template("one ");
         text.append(&Text::template("two three"));
-        assert_eq!(text.capitalize(), "One Two three");
-        assert_eq!(mixed().title(), "AbCdef");
-        assert_eq!(text.merged().capitalize(), "One two three");
-        assert_eq!(runs(&text.merged()), [("one two three", None)]);
+        assert_eq!(text.capitalize(false), "One Two three");
+        assert_eq!(mixed().capitalize(true), "AbCdef");
+        let mut merged = Text::default();
+        merged.extend_with(&text);
+        assert_eq!(merged.capitalize(false), "One two three");
+        assert_eq!(runs(&merged), [("one two three", None)]);
     }
 
     #[test]

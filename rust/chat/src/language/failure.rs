@@ -17,6 +17,12 @@ pub(crate) enum Failure {
     Continue,
 }
 
+impl From<crate::Error> for Box<Failure> {
+    fn from(error: crate::Error) -> Self {
+        Self::new(Failure::At(error))
+    }
+}
+
 impl From<Inconsistent> for Box<Failure> {
     fn from(_: Inconsistent) -> Self {
         Self::new(Failure::Failed("these values have no consistent order".to_owned()))

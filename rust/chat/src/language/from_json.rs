@@ -17,11 +17,6 @@ impl Value {
     pub(crate) fn from_json(json: Json, near: Origin, budget: &mut Budget) -> Result<Self, Error> {
         Maker { budget, keys: Vec::new() }.value(json, near)
     }
-
-    /// The value of an array of JSON.
-    pub(crate) fn from_items(items: Vec<Json>, near: Origin, budget: &mut Budget) -> Result<Self, Error> {
-        Maker { budget, keys: Vec::new() }.array(items, near)
-    }
 }
 
 struct Maker<'a> {
@@ -39,7 +34,11 @@ impl Maker<'_> {
             Json::Unsigned(value) => Value::Int(value as i64, near),
             Json::Float(value) => Value::float_of(value, near),
             Json::String(text) => self.string(text)?,
-            Json::Array(items) => self.array(items, near)?,
+            Json::Array(items) => {
+                self.budget.bytes(VALUE_BYTES * (1 + items.len()))?;
+                let items = items.into_iter().map(|item| self.value(item, near));
+                Value::array(items.collect::<Result<_, _>>()?)
+            }
             Json::Object(object) => self.object(object, near)?,
         })
     }
@@ -47,12 +46,6 @@ impl Maker<'_> {
     fn string(&mut self, text: Text) -> Result<Value, Error> {
         self.budget.string(Str::cost(text.len(), text.num_runs()), held())?;
         Ok(Value::string(text))
-    }
-
-    fn array(&mut self, items: Vec<Json>, near: Origin) -> Result<Value, Error> {
-        self.budget.bytes(VALUE_BYTES * (1 + items.len()))?;
-        let items = items.into_iter().map(|item| self.value(item, near)).collect::<Result<_, _>>()?;
-        Ok(Value::array(items))
     }
 
     fn object(&mut self, object: json::Object, near: Origin) -> Result<Value, Error> {

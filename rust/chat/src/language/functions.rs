@@ -7,7 +7,7 @@ use super::failure::{Failure, Outcome, failed};
 use super::operators::{self, BinaryOp, compare, contains};
 use super::show::tojson;
 use super::strftime;
-use super::value::{Args, Entries, Native, Run, Value, charge_items, same};
+use super::value::{Args, Entries, Native, Run, Value, same};
 use crate::text::Text;
 
 /// The function of a name.
@@ -153,7 +153,7 @@ fn range(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     }
     let distance = (i128::from(stop) - i128::from(start)) * i128::from(step.signum());
     let count = distance.max(0).unsigned_abs().div_ceil(step.unsigned_abs().into()) as usize;
-    charge_items(run, count)?;
+    run.charge_items(count)?;
     Ok(Value::array((0..count as i64).map(|at| Value::int(start + at * step)).collect()))
 }
 

@@ -148,7 +148,7 @@ impl Lexer<'_> {
             strips_line_end = matches!(b, b'#' | b'%' | b'-');
         }
 
-        while self.at < self.source.len() && !(self.peek(0) == b'{' && matches!(self.peek(1), b'%' | b'{' | b'#')) {
+        while self.at < self.source.len() && !matches!(self.source[self.at..], [b'{', b'%' | b'{' | b'#', ..]) {
             self.at += 1;
         }
         let mut end = self.at;

@@ -83,9 +83,9 @@ impl<'p> Machine<'p> {
     }
 
     /// Runs the program with these variables.
-    pub(crate) fn rendered(mut self, variables: Vec<(String, Value)>) -> Result<Text, Error> {
+    pub(crate) fn rendered(mut self, variables: Vec<(impl AsRef<[u8]>, Value)>) -> Result<Text, Error> {
         for (name, value) in variables {
-            if let Some(id) = self.program.id(name.as_bytes()) {
+            if let Some(id) = self.program.id(name.as_ref()) {
                 self.scopes.slots[id as usize] = value;
             }
         }
@@ -111,12 +111,11 @@ impl<'p> Machine<'p> {
     /// Evaluates something that is at a place, one level deeper.
     fn at<T>(&mut self, at: u32, inner: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
         self.run.charge_steps(1)?;
-        if self.depth == MOST_DEEP {
-            let problem = format!("more than {MOST_DEEP} expressions and statements inside each other");
-            return Err(Box::new(Failure::At(self.error(at, Failure::Failed(problem)))));
-        }
         self.depth += 1;
-        let result = inner(self);
+        let result = match self.depth {
+            0..=MOST_DEEP => inner(self),
+            _ => failed(format!("more than {MOST_DEEP} expressions and statements inside each other")),
+        };
         self.depth -= 1;
         result.map_err(|failure| self.placed(at, failure))
     }
@@ -176,7 +175,7 @@ impl<'p> Machine<'p> {
     fn charge_writing(&mut self, count: usize) -> Outcome<()> {
         self.run.written = self.outer + self.out.num_bytes();
         self.run.begun = 0;
-        self.run.charge_string(count)
+        self.run.charge_held(count)
     }
 
     fn write_bytes(&mut self, bytes: &[u8], origin: Origin) -> Outcome<()> {
@@ -243,7 +242,7 @@ impl<'p> Machine<'p> {
                     let Some(name) = definition.name else {
                         return failed("the name of a macro must be a name");
                     };
-                    let function = machine.function(name, Code::Macro(*number, None), None);
+                    let function = Value::function(machine.name(name), Code::Macro(*number, None), None);
                     machine.scopes.set(name, function);
                     Ok(())
                 })

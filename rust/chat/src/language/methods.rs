@@ -10,8 +10,7 @@ pub(crate) fn method(value: &Value, name: &[u8]) -> Outcome<Option<Native>> {
         Value::Undefined(_) => on_scalars::of_undefined(name),
         Value::None => on_scalars::of_none(name),
         Value::Bool(_) => on_scalars::of_bool(name),
-        Value::Int(..) => on_scalars::of_int(name),
-        Value::Float(_) => on_scalars::of_float(name),
+        Value::Int(..) | Value::Float(_) => on_scalars::of_number(name),
         Value::String(_) => on_strings::method(name),
         Value::Array(_) => on_arrays::method(name),
         Value::Object(object) if object.has_builtins => on_objects::method(name),
@@ -22,8 +21,8 @@ pub(crate) fn method(value: &Value, name: &[u8]) -> Outcome<Option<Native>> {
 
 /// Whether any value except an undefined one has a method or filter of this name.
 pub(crate) fn is_known(name: &[u8]) -> bool {
-    use on_scalars::{of_bool, of_float, of_int, of_none};
+    use on_scalars::{of_bool, of_none, of_number};
 
-    let tables = [of_none, of_bool, of_int, of_float, on_strings::method, on_arrays::method, on_objects::method];
+    let tables = [of_none, of_bool, of_number, on_strings::method, on_arrays::method, on_objects::method];
     tables.iter().any(|table| table(name).is_some())
 }

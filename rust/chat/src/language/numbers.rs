@@ -47,20 +47,14 @@ fn not_finite(value: f64) -> String {
 /// In base 0, the number's prefix gives its base.
 pub(crate) fn parse_int(text: &[u8], base: u32) -> Option<i32> {
     let (text, is_negative) = skip_sign(text);
-    let after_prefix = match text {
-        [b'0', b'x' | b'X', digits @ ..] if base == 0 || base == 16 => {
-            Some(digits).filter(|digits| digits.first().is_some_and(u8::is_ascii_hexdigit))
-        }
-        _ => None,
-    };
-    let base = match base {
-        0 if after_prefix.is_some() => 16,
-        0 if text.first() == Some(&b'0') => 8,
-        0 => 10,
-        base => base,
+    let (text, base) = match (text, base) {
+        ([b'0', b'x' | b'X', digits @ ..], 0 | 16) if digits.first().is_some_and(u8::is_ascii_hexdigit) => (digits, 16),
+        ([b'0', ..], 0) => (text, 8),
+        (_, 0) => (text, 10),
+        _ => (text, base),
     };
     let mut value: Option<i64> = None;
-    for digit in after_prefix.unwrap_or(text).iter().map_while(|&byte| char::from(byte).to_digit(base)) {
+    for digit in text.iter().map_while(|&byte| char::from(byte).to_digit(base)) {
         value = Some((value.unwrap_or(0) * i64::from(base) + i64::from(digit)).min(1 << 32));
     }
     i32::try_from(if is_negative { -value? } else { value? }).ok()

@@ -11,7 +11,7 @@ use super::on_objects::string;
 use super::on_scalars::default;
 use super::operators::{self, BinaryOp, compare};
 use super::show::tojson;
-use super::value::{Args, Array, Native, Run, Str, Value, charge_items, charge_text};
+use super::value::{Args, Array, Native, Run, Str, Value};
 use crate::text::Text;
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
@@ -35,7 +35,7 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
             let array = args.array(0)?;
             let mut items = copy(run, array)?;
             items.reverse();
-            Ok(like(array, items))
+            Ok(array.with_items(items))
         },
         b"min" => |run, args| extreme(run, args, BinaryOp::Lt),
         b"max" => |run, args| extreme(run, args, BinaryOp::Gt),
@@ -46,13 +46,8 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
 
 /// A copy of the items.
 fn copy(run: &mut Run<'_>, array: &Array) -> Outcome<Vec<Value>> {
-    charge_items(run, array.items.borrow().len())?;
+    run.charge_items(array.items.borrow().len())?;
     Ok(array.items.borrow().clone())
-}
-
-/// A list or a tuple, whichever the array is.
-fn like(array: &Array, items: Vec<Value>) -> Value {
-    if array.is_tuple { Value::tuple(items) } else { Value::array(items) }
 }
 
 /// The item of an array or an object that an attribute names, or `missing`.
@@ -114,8 +109,8 @@ fn slice(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let array = args.array(0)?;
     let items = array.items.borrow();
     let places = places(args, items.len())?;
-    charge_items(run, places.clone().count())?;
-    Ok(like(array, places.map(|place| items[place].clone()).collect()))
+    run.charge_items(places.clone().count())?;
+    Ok(array.with_items(places.map(|place| items[place].clone()).collect()))
 }
 
 /// `selectattr(array, attribute, test, argument)`, `select(array, test, argument)` or `selectattr(array, attribute)`:
@@ -123,7 +118,7 @@ fn slice(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 fn select(run: &mut Run<'_>, args: &Args, wanted: bool) -> Outcome<Value> {
     args.check_len(2, 4)?;
     let items = args.array(0)?.items.borrow();
-    charge_items(run, items.len())?;
+    run.charge_items(items.len())?;
     args.text(1)?;
     let test = match args.len() {
         2 => None,
@@ -166,7 +161,7 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let mut joined = Text::default();
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
-            charge_text(run, &separator)?;
+            run.charge_text(&separator)?;
             joined.extend_with(&separator);
         }
         let item = match attribute {
@@ -175,7 +170,7 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
         };
         match &item {
             Value::String(string) => {
-                charge_text(run, &string.text)?;
+                run.charge_text(&string.text)?;
                 joined.extend_with(&string.text);
             }
             Value::Int(..) | Value::Float(_) => {
@@ -201,7 +196,7 @@ fn map(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     for item in &mut items {
         *item = attribute_of(run, item, &attribute, &missing)?;
     }
-    Ok(like(array, items))
+    Ok(array.with_items(items))
 }
 
 /// `append(array, item)`
@@ -246,7 +241,7 @@ fn sort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let attribute = args.named("attribute", 3);
     let items = copy(run, array)?;
     if items.len() < 2 {
-        return Ok(like(array, items));
+        return Ok(array.with_items(items));
     }
     let mut keys = copy(run, array)?;
     if !attribute.is_undefined() {
@@ -254,10 +249,10 @@ fn sort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
             *key = attribute_of(run, key, &attribute, &Value::UNDEFINED)?;
         }
     }
-    charge_items(run, items.len())?;
+    run.charge_items(items.len())?;
     let mut order: Vec<usize> = (0..items.len()).collect();
     introsort_by(&mut order, |a, b| compare(run, &keys[a], &keys[b], comparison))?;
-    Ok(like(array, order.into_iter().map(|at| items[at].clone()).collect()))
+    Ok(array.with_items(order.into_iter().map(|at| items[at].clone()).collect()))
 }
 
 /// `min(array, case_sensitive, attribute)`, `max`: always case-sensitive.

@@ -7,7 +7,7 @@ use ggtok_core::internals::introsort_by;
 use super::failure::{Outcome, failed};
 use super::operators::{BinaryOp, compare};
 use super::show::tojson;
-use super::value::{Args, Array, Native, Run, Value, charge_items, note_deeply};
+use super::value::{Args, Array, Entries, Native, Run, Value};
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
     Some(match name {
@@ -17,7 +17,7 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
         b"items" => |run, args| {
             let count = args.object(0)?.entries.borrow().len();
             run.charge_bytes(count.saturating_mul(size_of::<Array>() + 2 * size_of::<Value>()))?;
-            list(run, args, |(key, value)| Value::tuple(vec![key.clone(), value.clone()]))
+            list(run, args, |(key, value)| Value::sequence(vec![key.clone(), value.clone()], true))
         },
         b"length" => |_, args| Ok(Value::size(args.object(0)?.entries.borrow().len())),
         b"dictsort" => dictsort,
@@ -31,22 +31,21 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
 /// `get(object, key, default)`
 fn get(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     args.check_len(2, 3)?;
-    let key = args.text(1)?.as_bytes();
-    run.charge_steps(1 + key.len() / 64)?;
-    let value = args.object(0)?.entries.borrow().get_bytes(key).cloned();
+    run.charge_steps(1 + args.text(1)?.len() / 64)?;
+    let value = args.object(0)?.entries.borrow().get(args.at(1)?)?.cloned();
     Ok(value.or_else(|| args.values.get(2).cloned()).unwrap_or(Value::None))
 }
 
 fn list(run: &mut Run<'_>, args: &Args, part: fn(&(Value, Value)) -> Value) -> Outcome<Value> {
     let entries = args.object(0)?.entries.borrow();
-    charge_items(run, entries.len())?;
+    run.charge_items(entries.len())?;
     Ok(Value::array(entries.iter().map(part).collect()))
 }
 
 /// The string of an array or an object.
 pub(crate) fn string(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let this = args.at(0)?;
-    note_deeply(run, this, 0)?;
+    run.note_deeply(this, 0)?;
     Ok(Value::string(this.as_text(run)?.into_owned()))
 }
 
@@ -59,5 +58,10 @@ fn dictsort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let mut order: Vec<usize> = (0..entries.len()).collect();
     let by: Vec<&Value> = entries.iter().map(|(key, value)| if by_value { value } else { key }).collect();
     introsort_by(&mut order, |a, b| compare(run, by[a], by[b], comparison))?;
-    Ok(Value::object(entries.reordered(&order)))
+    let mut sorted = Entries::with_capacity(order.len());
+    for at in order {
+        let (key, value) = entries[at].clone();
+        sorted.push(key, value);
+    }
+    Ok(Value::object(sorted))
 }

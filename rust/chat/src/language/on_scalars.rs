@@ -7,33 +7,27 @@ use super::show::tojson;
 use super::value::{Args, Native, Run, Value, float_to_int};
 use crate::text::Text;
 
-pub(crate) fn of_int(name: &[u8]) -> Option<Native> {
+pub(crate) fn of_number(name: &[u8]) -> Option<Native> {
     Some(match name {
         b"default" => default,
-        b"abs" => |_, args| Ok(Value::Int(args.int(0)?.wrapping_abs(), args.at(0)?.number_origin())),
-        b"int" => |_, args| Ok(Value::Int(args.int(0)?, args.at(0)?.number_origin())),
-        b"float" => |_, args| Ok(Value::float_of(args.int(0)? as f64, args.at(0)?.number_origin())),
-        b"safe" | b"string" | b"tojson" => tojson,
-        _ => return None,
-    })
-}
-
-pub(crate) fn of_float(name: &[u8]) -> Option<Native> {
-    Some(match name {
-        b"default" => default,
-        b"abs" => |_, args| of_this(args, |value| if value < 0.0 { -value } else { value }),
-        b"int" => |_, args| {
-            let origin = args.at(0)?.number_origin();
-            Ok(Value::Int(float_to_int(args.at(0)?.as_float()?), origin))
+        b"abs" => |_, args| match args.at(0)? {
+            Value::Int(value, origin) => Ok(Value::Int(value.wrapping_abs(), *origin)),
+            this => map_float(this, |value| if value < 0.0 { -value } else { value }),
         },
-        b"float" => |_, args| of_this(args, |value| value),
+        b"int" => |_, args| match args.at(0)? {
+            Value::Float(float) => Ok(Value::Int(float_to_int(float.value), float.origin)),
+            int => Ok(int.clone()),
+        },
+        b"float" => |_, args| match args.at(0)? {
+            Value::Int(value, origin) => Ok(Value::float_of(*value as f64, *origin)),
+            this => map_float(this, |value| value),
+        },
         b"safe" | b"string" | b"tojson" => tojson,
         _ => return None,
     })
 }
 
-fn of_this(args: &Args, function: fn(f64) -> f64) -> Outcome<Value> {
-    let this = args.at(0)?;
+fn map_float(this: &Value, function: fn(f64) -> f64) -> Outcome<Value> {
     Ok(Value::float_of(function(this.as_float()?), this.number_origin()))
 }
 

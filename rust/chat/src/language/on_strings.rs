@@ -12,7 +12,7 @@ use super::numbers;
 use super::on_arrays::places;
 use super::on_scalars::default;
 use super::show::tojson;
-use super::value::{Args, Native, Run, Value, charge_string};
+use super::value::{Args, Native, Run, Value};
 use crate::text::{Origin, Text, is_space};
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
@@ -22,8 +22,8 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
             Ok(Value::string(text.with_bytes(text.as_bytes().to_ascii_uppercase())))
         },
         b"lower" => |_, args| Ok(Value::string(args.text(0)?.lowercase())),
-        b"title" => |_, args| Ok(Value::string(args.text(0)?.title())),
-        b"capitalize" => |_, args| Ok(Value::string(args.text(0)?.capitalize())),
+        b"title" => |_, args| Ok(Value::string(args.text(0)?.capitalize(true))),
+        b"capitalize" => |_, args| Ok(Value::string(args.text(0)?.capitalize(false))),
         b"string" => |_, args| Ok(Value::string(args.text(0)?.clone())),
         b"strip" => |run, args| strip(run, args, true, true),
         b"lstrip" => |run, args| strip(run, args, true, false),
@@ -85,7 +85,7 @@ fn split(run: &mut Run<'_>, args: &Args, from_end: bool) -> Outcome<Value> {
     let mut items = Vec::with_capacity(places.len() + 1);
     let mut start = 0;
     for end in places.into_iter().chain([bytes.len()]) {
-        charge_string(run, end - start, 1)?;
+        run.charge_string(end - start, 1)?;
         let mut piece = Text::default();
         piece.extend_with_range(text, start..end);
         items.push(Value::string(piece));
@@ -104,13 +104,10 @@ fn replace(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     {
         return failed("llama.cpp replaces all or nothing");
     }
-    if old == new {
-        return Ok(Value::string(text.merged()));
-    }
     let mut replaced = Text::default();
     let mut copied = 0;
     // An empty text is found before every byte and at the end.
-    for place in memmem::find_iter(text.as_bytes(), old.as_bytes()) {
+    for place in memmem::find_iter(text.as_bytes(), old.as_bytes()).take_while(|_| old != new) {
         run.charge_steps(1)?;
         run.charge_bytes(new.len() + 8 * new.num_runs() + 8)?;
         replaced.extend_with_range(text, copied..place);
@@ -178,7 +175,7 @@ fn slice(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let places = places(args, text.len())?;
     let count = places.clone().count();
     run.charge_steps(count)?;
-    charge_string(run, count, text.num_runs().min(count))?;
+    run.charge_string(count, text.num_runs().min(count))?;
     let mut sliced = Text::default();
     for place in places {
         sliced.extend_with_range(text, place..place + 1);

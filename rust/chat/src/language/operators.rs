@@ -8,7 +8,7 @@
 use memchr::memmem;
 
 use super::failure::{Outcome, failed};
-use super::value::{Run, Str, Value, charge_items, charge_string, charge_text, check_depth, float_to_int};
+use super::value::{Run, Str, Value, check_depth, float_to_int};
 use crate::text::Text;
 
 /// An operator between two values.
@@ -98,7 +98,7 @@ pub(crate) fn binary(run: &mut Run<'_>, op: BinaryOp, left: Value, right: Value)
         (None, right) if op.is_membership() && !matches!(right, None) => membership(contains(run, &left, right)?),
         // Beside a string, nothing is an empty string.
         (String(string), None | Undefined(_)) | (None | Undefined(_), String(string)) if op.joins() => {
-            charge_text(run, &string.text)?;
+            run.charge_text(&string.text)?;
             Ok(Value::string(string.text.clone()))
         }
         (Undefined(_), _) | (_, Undefined(_)) => failed(format!("'{}' cannot take undefined values", op.symbol())),
@@ -108,7 +108,7 @@ pub(crate) fn binary(run: &mut Run<'_>, op: BinaryOp, left: Value, right: Value)
             arithmetic(op, &left, &right)
         }
         (Array(a), Array(b)) if op == BinaryOp::Add => {
-            charge_items(run, a.items.borrow().len() + b.items.borrow().len())?;
+            run.charge_items(a.items.borrow().len() + b.items.borrow().len())?;
             Ok(Value::array([a.items.borrow().as_slice(), b.items.borrow().as_slice()].concat()))
         }
         (String(_), _) | (_, String(_)) if op.joins() => {
@@ -117,7 +117,7 @@ pub(crate) fn binary(run: &mut Run<'_>, op: BinaryOp, left: Value, right: Value)
                 left => Str::new(left.as_text(run)?.into_owned()),
             };
             let right = right.as_text(run)?;
-            charge_string(run, left.text.len() + right.len(), left.text.num_runs() + right.num_runs())?;
+            run.charge_string(left.text.len() + right.len(), left.text.num_runs() + right.num_runs())?;
             Ok(String(Str::appended(left, &right)))
         }
         (String(string), Int(count, _)) | (Int(count, _), String(string)) if op == BinaryOp::Mul => {
@@ -169,7 +169,7 @@ fn arithmetic(op: BinaryOp, left: &Value, right: &Value) -> Outcome<Value> {
 fn repeat(run: &mut Run<'_>, text: &Text, count: i64) -> Outcome<Value> {
     let count = if text.is_empty() { 0 } else { usize::try_from(count).unwrap_or(0) };
     run.charge_steps(count)?;
-    charge_string(run, text.len().saturating_mul(count), text.num_runs().saturating_mul(count))?;
+    run.charge_string(text.len().saturating_mul(count), text.num_runs().saturating_mul(count))?;
     let mut repeated = Text::default();
     for _ in 0..count {
         repeated.append(text);
@@ -200,15 +200,10 @@ pub(crate) fn charge_walk(run: &mut Run<'_>, value: &Value, depth: usize) -> Out
     check_depth(depth)?;
     run.charge_steps(1 + depth)?;
     match value {
-        Value::Array(array) if array.is_tuple || depth == 0 => {
-            array.items.borrow().iter().try_for_each(|item| charge_walk(run, item, depth + 1))
-        }
-        Value::Object(object) if depth == 0 => object.entries.borrow().iter().try_for_each(|(key, value)| {
-            charge_walk(run, key, depth + 1)?;
-            charge_walk(run, value, depth + 1)
-        }),
         Value::String(string) => run.charge_steps(string.text.len() / 64),
-        _ => Ok(()),
+        Value::Array(array) if depth > 0 && !array.is_tuple => Ok(()),
+        Value::Object(_) if depth > 0 => Ok(()),
+        _ => value.try_for_each_inner(|inner| charge_walk(run, inner, depth + 1)),
     }
 }
 

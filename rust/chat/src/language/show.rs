@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use super::failure::{Outcome, failed};
 use super::numbers;
-use super::value::{Args, Run, Value, charge_text, check_depth, note_deeply};
+use super::value::{Args, Run, Value, check_depth};
 use crate::text::{Origin, Text};
 
 impl Value {
@@ -30,7 +30,7 @@ impl Value {
 pub(crate) fn tojson(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     args.check_len(1, 5)?;
     let value = args.at(0)?;
-    note_deeply(run, value, 0)?;
+    run.note_deeply(value, 0)?;
     let indent = match args.named("indent", 2) {
         Value::Int(indent, _) => i64::from(indent as i32),
         _ => -1,
@@ -91,7 +91,7 @@ impl Writer<'_, '_> {
     }
 
     fn write_text(&mut self, text: &Text) -> Outcome<()> {
-        charge_text(self.run, text)?;
+        self.run.charge_text(text)?;
         self.out.extend_with(text);
         Ok(())
     }
@@ -122,7 +122,7 @@ impl Writer<'_, '_> {
             }
             Value::Object(object) => {
                 let entries = object.entries.borrow();
-                self.items(["{", "}"], entries.iter().as_slice(), depth, |writer, (key, value)| {
+                self.items(["{", "}"], &entries, depth, |writer, (key, value)| {
                     match key {
                         Value::Int(..) | Value::Float(_) | Value::Bool(_) | Value::None | Value::Array(_)
                             if layout.is_json =>
@@ -203,7 +203,7 @@ impl Writer<'_, '_> {
 
     /// A string in quotes.
     fn quoted(&mut self, text: &Text) -> Outcome<()> {
-        charge_text(self.run, text)?;
+        self.run.charge_text(text)?;
         let is_escaped = |byte: &&u8| **byte < 0x20 || matches!(**byte, b'"' | b'\\');
         self.run.charge_bytes(16 * text.as_bytes().iter().filter(is_escaped).count())?;
         self.out.extend(b"\"", Origin::TEMPLATE);
@@ -217,7 +217,7 @@ impl Writer<'_, '_> {
         if text.is_empty() {
             return self.write_str("TMPL:  \n");
         }
-        charge_text(self.run, text)?;
+        self.run.charge_text(text)?;
         for part in text.parts() {
             let is_caller = text.slice(part.clone()).runs().all(|run| run.1.is_caller());
             self.write_str(if is_caller { "INPUT: " } else { "TMPL:  " })?;
@@ -230,7 +230,7 @@ impl Writer<'_, '_> {
 
 /// Replaces what is not ASCII inside of quotes by escapes.
 fn escape_unicode(run: &mut Run<'_>, text: &Text) -> Outcome<Text> {
-    charge_text(run, text)?;
+    run.charge_text(text)?;
     let mut out = Text::default();
     let (mut at, mut is_inside, mut is_escaped) = (0, false, false);
     for chunk in text.as_bytes().utf8_chunks() {

@@ -1,6 +1,6 @@
 //! A compiled template: what is known of it without running it, and running it.
 
-use super::ast::{Program, Statement};
+use super::ast::Program;
 use super::lexer::Kind;
 use super::machine::Machine;
 use super::value::{Changed, Run, Value};
@@ -90,11 +90,6 @@ impl Template {
         unknown.map(|(at, problem)| (Position::of(&self.source, *at as usize), problem.as_str())).collect()
     }
 
-    /// Whether it writes the same text whatever it is given.
-    pub fn is_constant(&self) -> bool {
-        self.program.body.iter().all(|statement| matches!(statement, Statement::Text(_)))
-    }
-
     /// Renders it with these variables, without any of llama-server's rules.
     ///
     /// # Errors
@@ -102,9 +97,8 @@ impl Template {
     pub fn render(&self, variables: &Object, now: &Now, budget: &mut Budget) -> Result<Text, Error> {
         let mut values = Vec::with_capacity(variables.len());
         for (name, value) in variables.iter() {
-            value.check_depth()?;
-            let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
-            values.push((name, Value::from_json(value.clone(), Origin::TEMPLATE, budget)?));
+            value.num_bytes(0)?;
+            values.push((name.as_bytes(), Value::from_json(value.clone(), Origin::TEMPLATE, budget)?));
         }
         self.run(values, now, None, budget)
     }
@@ -113,7 +107,7 @@ impl Template {
     /// those that hold themselves stay as they are as long as `notes` does.
     pub(crate) fn run(
         &self,
-        variables: Vec<(String, Value)>,
+        variables: Vec<(impl AsRef<[u8]>, Value)>,
         now: &Now,
         notes: Option<&mut Changed>,
         budget: &mut Budget,

@@ -8,7 +8,6 @@
 //! one rendering.
 
 mod args;
-mod costs;
 mod entries;
 mod run;
 
@@ -16,7 +15,6 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 pub(crate) use args::Args;
-pub(crate) use costs::{charge_items, charge_string, charge_text, note_deeply};
 pub(crate) use entries::Entries;
 pub(crate) use run::{Changed, Run};
 
@@ -111,8 +109,9 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    fn new(items: Vec<Value>, is_tuple: bool) -> Self {
-        Self { items: RefCell::new(items), is_tuple, marks: Cell::new(0) }
+    /// A list or a tuple, whichever this is, of other items.
+    pub(crate) fn with_items(&self, items: Vec<Value>) -> Value {
+        Value::sequence(items, self.is_tuple)
     }
 }
 
@@ -131,6 +130,7 @@ pub(crate) struct Object {
 pub(crate) type Native = fn(&mut Run<'_>, &Args) -> Outcome<Value>;
 
 /// What is called.
+#[derive(Debug)]
 pub(crate) enum Code {
     /// A function of the language.
     Native(Native),
@@ -139,17 +139,12 @@ pub(crate) enum Code {
 }
 
 /// A function, a macro, a bound method or the body of a `{% call %}`.
+#[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) name: Rc<Str>,
     pub(crate) code: Code,
     /// What it is bound to.
     pub(crate) this: Option<Value>,
-}
-
-impl std::fmt::Debug for Function {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Function").field("name", &self.name.text).finish_non_exhaustive()
-    }
 }
 
 /// A keyword argument: a value to whoever does not ask for it by name.
@@ -200,11 +195,12 @@ impl Value {
     }
 
     pub(crate) fn array(items: Vec<Self>) -> Self {
-        Self::Array(Rc::new(Array::new(items, false)))
+        Self::sequence(items, false)
     }
 
-    pub(crate) fn tuple(items: Vec<Self>) -> Self {
-        Self::Array(Rc::new(Array::new(items, true)))
+    /// A list or a tuple.
+    pub(crate) fn sequence(items: Vec<Self>, is_tuple: bool) -> Self {
+        Self::Array(Rc::new(Array { items: RefCell::new(items), is_tuple, marks: Cell::new(0) }))
     }
 
     pub(crate) fn object(entries: Entries) -> Self {
@@ -213,6 +209,10 @@ impl Value {
 
     pub(crate) fn object_with(entries: Entries, has_builtins: bool, message: Option<usize>) -> Self {
         Self::Object(Rc::new(Object { entries: RefCell::new(entries), has_builtins, message, marks: Cell::new(0) }))
+    }
+
+    pub(crate) fn function(name: Rc<Str>, code: Code, this: Option<Self>) -> Self {
+        Self::Function(Rc::new(Function { name, code, this }))
     }
 
     /// What it is called in errors.
@@ -413,6 +413,17 @@ pub(crate) fn int_to_float(value: i64) -> f64 {
 }
 
 impl Value {
+    /// Visits the items of an array, or the keys and values of an object.
+    pub(crate) fn try_for_each_inner(&self, visit: impl FnMut(&Self) -> Outcome<()>) -> Outcome<()> {
+        match self {
+            Self::Array(array) => array.items.borrow().iter().try_for_each(visit),
+            Self::Object(object) => {
+                object.entries.borrow().iter().flat_map(|(key, value)| [key, value]).try_for_each(visit)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Empties an array or an object, which may hold itself.
     pub(super) fn empty(&self) {
         match self {

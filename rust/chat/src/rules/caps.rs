@@ -84,7 +84,6 @@ const THINKING: &str = "<MARK_OF_THINKING>";
 struct Outcome {
     messages: Value,
     tools: Value,
-    effort: Value,
     /// The output, if it succeeded.
     text: Option<Text>,
     /// Empties what holds itself, once the values have been looked at.
@@ -124,9 +123,9 @@ impl Prober<'_> {
         let variables = [
             ("enable_thinking", Value::Bool(true)),
             ("reasoning_effort", effort.clone()),
-            ("reasoning_strength", effort),
+            ("reasoning_strength", effort.clone()),
         ];
-        let effort = self.run(&format!("[{USER}]"), "[]", &variables)?.effort;
+        self.run(&format!("[{USER}]"), "[]", &variables)?;
         caps.supports_reasoning_effort = effort.marks() & mark::USED != 0;
         Ok(caps)
     }
@@ -169,27 +168,25 @@ impl Prober<'_> {
         Ok(())
     }
 
-    fn run(&mut self, messages: &str, tools: &str, more: &[(&str, Value)]) -> Result<Outcome, Error> {
+    fn run(&mut self, messages: &str, tools: &str, more: &[(&'static str, Value)]) -> Result<Outcome, Error> {
         let [messages, tools] = [messages, tools].map(|json| Json::parse_text(&Text::template(json)));
         let messages = Value::from_json(messages?, Origin::TEMPLATE, self.budget)?;
         let tools = Value::from_json(tools?, Origin::TEMPLATE, self.budget)?;
         let mut variables = vec![
-            ("messages".to_owned(), messages.clone()),
-            ("tools".to_owned(), tools.clone()),
-            ("bos_token".to_owned(), Value::string("")),
-            ("eos_token".to_owned(), Value::string("")),
-            ("add_generation_prompt".to_owned(), Value::Bool(true)),
+            ("messages", messages.clone()),
+            ("tools", tools.clone()),
+            ("bos_token", Value::string("")),
+            ("eos_token", Value::string("")),
+            ("add_generation_prompt", Value::Bool(true)),
         ];
-        variables.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        variables.extend_from_slice(more);
         let mut changed = Changed::default();
         let text = match self.template.run(variables, self.now, Some(&mut changed), self.budget) {
             Ok(text) => Some(text),
             Err(error @ Error::Limit { .. }) => return Err(error),
             Err(_) => None,
         };
-        let effort = more.iter().find(|variable| variable.0 == "reasoning_effort");
-        let effort = effort.map_or(Value::UNDEFINED, |variable| variable.1.clone());
-        Ok(Outcome { messages, tools, effort, text, _changed: changed })
+        Ok(Outcome { messages, tools, text, _changed: changed })
     }
 }
 
@@ -218,7 +215,9 @@ fn find(value: &Value, path: &str) -> Value {
     path.split('.').fold(value.clone(), |value, step| {
         let found = match &value {
             Value::Array(array) => step.parse().ok().and_then(|at: usize| array.items.borrow().get(at).cloned()),
-            Value::Object(object) => object.entries.borrow().get_bytes(step.as_bytes()).cloned(),
+            Value::Object(object) => {
+                object.entries.borrow().get(&Value::string(Text::template(step))).ok().flatten().cloned()
+            }
             _ => None,
         };
         found.unwrap_or(Value::UNDEFINED)

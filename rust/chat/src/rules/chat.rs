@@ -10,6 +10,7 @@
 //! and with [`Closing::Always`], a last assistant's message is closed; llama-server continues it. 2. No grammar and no
 //! parser for the answer are made.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -100,8 +101,6 @@ pub struct ChatTemplate {
     caps: OnceLock<Caps>,
     /// With the BOS and EOS that it was made with.
     thinking: OnceLock<(String, String, Thinking)>,
-    /// Whether llama-server finds that it supports thinking.
-    thinks: OnceLock<bool>,
 }
 
 impl ChatTemplate {
@@ -120,7 +119,6 @@ impl ChatTemplate {
             template,
             caps: OnceLock::new(),
             thinking: OnceLock::new(),
-            thinks: OnceLock::new(),
         })
     }
 
@@ -226,10 +224,8 @@ impl ChatTemplate {
         Ok(Scene {
             template: &self.template,
             caps: self.caps_within(now, budget)?,
-            bos: &options.bos,
-            eos: &options.eos,
-            add_bos: options.add_bos,
-            add_eos: options.add_eos,
+            options,
+            cuts_added: true,
             now,
             budget,
         })
@@ -244,10 +240,12 @@ impl ChatTemplate {
         adds_prompt: bool,
         warnings: &mut Vec<Warning>,
     ) -> Result<Text, Error> {
-        let enable_thinking = match settings.enable_thinking {
-            Some(enabled) => enabled,
-            None => self.thinks(&mut scene)?,
+        let thinking = match self.handler {
+            Some(_) => Cow::default(),
+            None => self.thinking(&mut scene)?,
         };
+        // What llama-server finds when it starts.
+        let thinks = self.handler.map_or(thinking.exists, |handler| handler.thinks);
 
         let continued = messages.last().filter(|_| continuation != Continuation::None);
         let continued = continued.and_then(Json::as_object).cloned();
@@ -275,7 +273,7 @@ impl ChatTemplate {
         let mut params = Params {
             messages,
             tools: settings.tools.clone(),
-            enable_thinking,
+            enable_thinking: settings.enable_thinking.unwrap_or(thinks),
             add_generation_prompt: adds_prompt && continuation == Continuation::None,
             continuation: resolved(continuation, continued.as_ref()),
             continue_message: continued,
@@ -284,40 +282,23 @@ impl ChatTemplate {
         };
         match self.handler {
             Some(handler) => handler.prompt(&mut scene, &mut params),
-            None => self.with_markers(&mut scene, |scene, thinking| thinking.prompt(scene, &mut params)),
+            None => thinking.prompt(&mut scene, &mut params),
         }
     }
 
-    /// Whether llama-server finds, when it starts, that the template supports thinking.
-    fn thinks(&self, scene: &mut Scene<'_>) -> Result<bool, Error> {
-        if let Some(thinks) = self.thinks.get() {
-            return Ok(*thinks);
+    /// How the template writes thinking. It is kept for the first BOS and EOS.
+    fn thinking(&self, scene: &mut Scene<'_>) -> Result<Cow<'_, Thinking>, Error> {
+        let Options { bos, eos, .. } = scene.options;
+        match self.thinking.get() {
+            Some((known_bos, known_eos, thinking)) if (known_bos, known_eos) == (bos, eos) => {
+                Ok(Cow::Borrowed(thinking))
+            }
+            _ => {
+                let thinking = Thinking::of(scene)?;
+                let _ = self.thinking.set((bos.clone(), eos.clone(), thinking.clone()));
+                Ok(Cow::Owned(thinking))
+            }
         }
-        let thinks = match self.handler {
-            Some(handler) => handler.thinks,
-            None => match self.with_markers(scene, |_, thinking| Ok(thinking.exists)) {
-                Err(error @ Error::Limit { .. }) => return Err(error),
-                thinks => thinks.unwrap_or(false),
-            },
-        };
-        Ok(*self.thinks.get_or_init(|| thinks))
-    }
-
-    /// Passes on how the template writes thinking. It is kept for the first BOS and EOS.
-    fn with_markers<T>(
-        &self,
-        scene: &mut Scene<'_>,
-        then: impl FnOnce(&mut Scene<'_>, &Thinking) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        if let Some((bos, eos, thinking)) = self.thinking.get()
-            && (bos.as_str(), eos.as_str()) == (scene.bos, scene.eos)
-        {
-            return then(scene, thinking);
-        }
-        let thinking = Thinking::of(scene)?;
-        let result = then(scene, &thinking);
-        let _ = self.thinking.set((scene.bos.to_owned(), scene.eos.to_owned(), thinking));
-        result
     }
 }
 
@@ -351,22 +332,22 @@ pub(super) fn continuation(
     closing: Closing,
 ) -> Result<(Continuation, bool), Error> {
     let (mut continuation, mut adds_prompt) = (settings.continuation, settings.add_generation_prompt);
-    let is_assistant = |message: &Json| message.text("role").is_some_and(|role| *role == "assistant");
+    let is_assistant = |message: &Json| message.is("role", "assistant");
     let closes = match closing {
         Closing::AsRequested => !adds_prompt,
         Closing::Never => false,
         Closing::Always => true,
     };
     let last = messages.last().filter(|last| is_assistant(last));
-    if continuation == Continuation::None && last.is_some() && !closes {
-        if messages.len() >= 2 && is_assistant(&messages[messages.len() - 2]) {
+    if continuation == Continuation::None {
+        if last.is_none() || closes {
+            return Ok((continuation, adds_prompt));
+        }
+        if matches!(messages, [.., before, _] if is_assistant(before)) {
             let field = format!("messages[{}]", messages.len() - 1);
             return Err(Error::request(field, "a message of the assistant's after another one cannot be continued"));
         }
         (continuation, adds_prompt) = (Continuation::Auto, false);
-    }
-    if continuation == Continuation::None {
-        return Ok((continuation, adds_prompt));
     }
     if adds_prompt {
         let problem = "a request that continues a message must set add_generation_prompt to false";

@@ -10,8 +10,7 @@ use crate::text::{Origin, Text};
 /// The messages with contents of the kind that the template takes, if it takes only one.
 pub(crate) fn adapted(mut messages: Vec<Json>, caps: &Caps) -> Result<Vec<Json>, Error> {
     let (takes_strings, takes_parts) = (caps.supports_string_content, caps.supports_typed_content);
-    for message in &mut messages {
-        let Json::Object(message) = message else { continue };
+    for message in Json::objects(&mut messages) {
         let content = match message.get("content") {
             Some(Json::Array(parts)) if takes_strings && !takes_parts => Json::String(joined(parts)?),
             Some(Json::String(text)) if takes_parts && !takes_strings => {
@@ -43,10 +42,7 @@ pub(crate) const MEDIA: &str = "media_marker";
 
 /// A part of a message.
 pub(crate) fn part(kind: &'static str, text: Text, message: Option<usize>) -> Json {
-    let mut part = Object::of_message(message);
-    part.push("type".into(), kind.into());
-    part.push("text".into(), text.into());
-    part.into()
+    Object::with(message, [("type", kind.into()), ("text", text.into())]).into()
 }
 
 /// The texts of parts as one, with a line feed between them, but none beside a media marker. The line feeds count as the

@@ -70,9 +70,7 @@ impl Reader<'_> {
         };
         let calls = tool_calls(given.get("tool_calls").unwrap_or(&Json::Null), number)?;
 
-        let mut message = Object::of_message(Some(number));
-        message.push("role".into(), role.into());
-        message.push("content".into(), content);
+        let mut message = Object::with(Some(number), [("role", role.into()), ("content", content)]);
         for name in ["reasoning_content", "name", "tool_call_id"] {
             if let Some(text) = text_of(name)?.filter(|text| !text.is_empty()) {
                 message.push(name.into(), text.clone().into());
@@ -165,10 +163,8 @@ fn tool_call(call: &Json, field: &str, message: usize) -> Result<Json, Error> {
         Json::String(text) => text.clone(),
         other => other.dump(name.first_origin()),
     };
-    let function = Object::from_iter([("name", name), ("arguments", arguments)]);
-    let mut given = Object::of_message(Some(message));
-    given.push("type".into(), "function".into());
-    given.push("function".into(), function.into());
+    let function = Object::with(None, [("name", name.into()), ("arguments", arguments.into())]);
+    let mut given = Object::with(Some(message), [("type", "function".into()), ("function", function.into())]);
     if let Some(id) = call.get("id") {
         let id = content::string(id, || format!("{field}.id"))?;
         if !id.is_empty() {

@@ -4,6 +4,7 @@
 //! affects the prompt, or whether there is an error.
 
 use super::caps::Caps;
+use super::chat::Options;
 use crate::budget::Budget;
 use crate::clock::Now;
 use crate::json::{Json, Object};
@@ -52,12 +53,9 @@ impl Params {
 pub(crate) struct Scene<'a> {
     pub(crate) template: &'a Template,
     pub(crate) caps: &'a Caps,
-    pub(crate) bos: &'a str,
-    pub(crate) eos: &'a str,
-    /// Whether the tokenizer adds a BOS, so that the prompt must not begin with one.
-    pub(crate) add_bos: bool,
-    /// Whether the tokenizer adds an EOS, so that the prompt must not end with one.
-    pub(crate) add_eos: bool,
+    pub(crate) options: &'a Options,
+    /// Whether the prompt loses a BOS and an EOS that the tokenizer adds.
+    pub(crate) cuts_added: bool,
     pub(crate) now: &'a Now,
     pub(crate) budget: &'a mut Budget,
 }

@@ -17,12 +17,11 @@ use crate::text::{Text, is_space};
 
 /// The first repair.
 pub(crate) fn developer_to_system(messages: &mut [Json]) {
-    for message in objects(messages) {
+    for message in Json::objects(messages) {
         if let Some(Json::String(role)) = message.get_mut("role")
             && *role == "developer"
         {
-            let origin = role.first_origin();
-            *role = Text::new("system", origin);
+            *role = Text::new("system", role.first_origin());
         }
     }
 }
@@ -33,8 +32,7 @@ pub(crate) fn developer_to_system(messages: &mut [Json]) {
 ///
 /// A content is not text.
 pub(crate) fn merge_system(messages: &mut Vec<Json>, warnings: &mut Vec<Warning>) -> Result<(), Error> {
-    let is_system = |message: &Json| matches!(message.get("role"), Some(Json::String(role)) if *role == "system");
-    if !messages.first().is_some_and(is_system) {
+    if !messages.first().is_some_and(|message| message.is("role", "system")) {
         return Ok(());
     }
     let first = messages.remove(0);
@@ -43,14 +41,14 @@ pub(crate) fn merge_system(messages: &mut Vec<Json>, warnings: &mut Vec<Warning>
             let content = content::lines(text_of(first.as_object())?, text_of(Some(second))?);
             second.set("content", content);
         }
-        _ => warnings.extend(number_of(&first).map(Warning::dropped_system)),
+        _ => warnings.extend(first.message().map(Warning::dropped_system)),
     }
     Ok(())
 }
 
 /// The third repair.
 pub(crate) fn content_of_calls(messages: &mut [Json]) {
-    for message in objects(messages) {
+    for message in Json::objects(messages) {
         if message.get("tool_calls").is_some() && message.get("content").is_none() {
             message.set("content", "");
         }
@@ -63,24 +61,20 @@ pub(crate) fn content_of_calls(messages: &mut [Json]) {
 ///
 /// Arguments are not JSON.
 pub(crate) fn arguments_as_objects(messages: &mut [Json]) -> Result<(), Error> {
-    for (at, message) in messages.iter_mut().enumerate() {
-        let number = number_of(message).unwrap_or(at);
-        let Json::Object(message) = message else { continue };
+    for message in Json::objects(messages) {
+        let number = message.message.unwrap_or_default();
         let Some(Json::Array(calls)) = message.get_mut("tool_calls") else { continue };
-        for (call_at, call) in calls.iter_mut().enumerate() {
-            let Json::Object(call) = call else { continue };
+        for (call_at, call) in Json::objects(calls).enumerate() {
             let Some(Json::Object(function)) = call.get_mut("function") else { continue };
-            let Some(arguments) = function.get_mut("arguments") else { continue };
-            if let Json::String(text) = arguments {
-                let parsed = Json::parse_text(text).map_err(|error| match error {
-                    Error::Request { problem, .. } => {
-                        let field = format!("messages[{number}].tool_calls[{call_at}].function.arguments");
-                        Error::request(field, problem)
-                    }
-                    other => other,
-                });
-                *arguments = parsed?;
-            }
+            let Some(arguments) = function.text("arguments") else { continue };
+            let parsed = Json::parse_text(arguments).map_err(|error| match error {
+                Error::Request { problem, .. } => {
+                    let field = format!("messages[{number}].tool_calls[{call_at}].function.arguments");
+                    Error::request(field, problem)
+                }
+                other => other,
+            });
+            function.set("arguments", parsed?);
         }
     }
     Ok(())
@@ -93,41 +87,28 @@ pub(crate) fn trim(messages: &mut [Json]) {
             *text = text.strip(true, true, is_space);
         }
     };
-    for message in objects(messages) {
+    for message in Json::objects(messages) {
         strip(message, "content");
         strip(message, "reasoning_content");
         if message.text("reasoning_content").is_some_and(Text::is_empty) {
             message.remove("reasoning_content");
         }
         if let Some(Json::Array(parts)) = message.get_mut("content") {
-            let is_text = |part: &&mut Object| part.text("type").is_some_and(|kind| *kind == "text");
-            objects(parts).filter(is_text).for_each(|part| strip(part, "text"));
+            Json::objects(parts).filter(|part| part.is("type", "text")).for_each(|part| strip(part, "text"));
         }
     }
 }
 
 /// Makes contents with media markers texts.
 pub(crate) fn join_media(messages: &mut [Json]) -> Result<(), Error> {
-    for message in objects(messages) {
+    for message in Json::objects(messages) {
         let Some(Json::Array(parts)) = message.get("content") else { continue };
-        if parts.iter().any(|part| part.text("type").is_some_and(|kind| *kind == content::MEDIA)) {
+        if parts.iter().any(|part| part.is("type", content::MEDIA)) {
             let joined = content::joined(parts)?;
             message.set("content", joined);
         }
     }
     Ok(())
-}
-
-fn objects(messages: &mut [Json]) -> impl Iterator<Item = &mut Object> {
-    messages.iter_mut().filter_map(|message| match message {
-        Json::Object(message) => Some(message),
-        _ => None,
-    })
-}
-
-/// The place of a message in the caller's list.
-fn number_of(message: &Json) -> Option<usize> {
-    message.as_object()?.message
 }
 
 fn text_of(message: Option<&Object>) -> Result<&Text, Error> {

@@ -37,8 +37,7 @@ impl Request {
     ///
     /// [`Error::Limit`] if it is nested too deep.
     pub fn from_body(body: Json, strings: Strings) -> Result<Self, Error> {
-        body.check_depth()?;
-        let num_bytes = body.num_bytes();
+        let num_bytes = body.num_bytes(0)?;
         Ok(Self { body, strings, num_bytes })
     }
 

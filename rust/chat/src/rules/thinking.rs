@@ -31,7 +31,7 @@ use crate::text::Text;
 const ANCHOR_BYTES: usize = 64;
 
 /// How a template writes thinking. The same for all conversations.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Thinking {
     /// Whether it does.
     pub(crate) exists: bool,

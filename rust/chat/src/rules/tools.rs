@@ -33,10 +33,7 @@ fn read_tool(tool: &Json, field: &str) -> Result<Json, Error> {
     };
     let description = string("description")?.unwrap_or_default();
     let parameters = function.get("parameters").cloned().unwrap_or_else(|| Object::default().into());
-    let function = Object::from_iter([
-        ("name", Json::from(name)),
-        ("description", description.into()),
-        ("parameters", parameters),
-    ]);
-    Ok(Object::from_iter([("type", Json::from("function")), ("function", function.into())]).into())
+    let function = [("name", name.into()), ("description", description.into()), ("parameters", parameters)];
+    let function = Object::with(None, function).into();
+    Ok(Object::with(None, [("type", "function".into()), ("function", function)]).into())
 }

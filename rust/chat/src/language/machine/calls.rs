@@ -5,29 +5,22 @@ use std::rc::Rc;
 use super::super::ast::{Expression, Filter, NameId, Node, Property};
 use super::super::failure::{Outcome, failed};
 use super::super::functions;
-use super::super::value::{Args, Code, Function, Native, Value, charge_text, mark};
+use super::super::value::{Args, Code, Function, Native, Value, mark};
 use super::{Machine, Scopes};
 
 impl<'p> Machine<'p> {
     pub(super) fn call_block(&mut self, number: usize, callee: NameId, arguments: &'p [Expression]) -> Outcome<Value> {
         let Some(caller) = self.program.macros[number].name else { return failed("no macro uses caller()") };
         let callee = self.variable(callee);
-        let Value::Function(function) = callee else {
-            return failed(format!("cannot call {}", callee.type_name()));
-        };
         self.run.charge_bytes(16 * self.scopes.slots.len())?;
         let slots = self.scopes.slots.clone();
         let arguments = self.evaluate_all(arguments)?;
         let scope = self.scopes.open();
-        let body = self.function(caller, Code::Macro(number, Some(slots)), None);
+        let body = Value::function(self.name(caller), Code::Macro(number, Some(slots)), None);
         self.scopes.set(caller, body);
-        let result = self.call(&function, arguments);
+        let result = self.call_value(&callee, arguments);
         self.scopes.close(scope);
         result
-    }
-
-    pub(super) fn function(&mut self, name: NameId, code: Code, this: Option<Value>) -> Value {
-        Value::Function(Rc::new(Function { name: self.name(name), code, this }))
     }
 
     /// Calls a function of the language. Reading and copying the strings among its arguments is paid for here, and what
@@ -37,7 +30,7 @@ impl<'p> Machine<'p> {
         for value in &arguments.values {
             if let Value::String(string) = value {
                 self.run.charge_steps(string.text.len() / 16)?;
-                charge_text(&mut self.run, &string.text)?;
+                self.run.charge_text(&string.text)?;
             }
         }
         native(&mut self.run, arguments)
@@ -93,28 +86,21 @@ impl<'p> Machine<'p> {
 
     /// A call. Methods are called without making a bound function first.
     pub(super) fn call_node(&mut self, callee: &'p Expression, arguments: &'p [Expression]) -> Outcome<Value> {
-        if let Node::Member(object, Property::Name(name)) = &callee.node {
-            let mut values = Vec::with_capacity(arguments.len() + 1);
-            values.push(Value::UNDEFINED);
-            for argument in arguments {
-                values.push(self.evaluate(argument)?);
+        let mut values = self.evaluate_all(arguments)?;
+        let Node::Member(object, Property::Name(name)) = &callee.node else {
+            let callee = self.evaluate(callee)?;
+            return self.call_value(&callee, values);
+        };
+        self.at(callee.at, |machine| {
+            let object = machine.evaluate(object)?;
+            let name = machine.name(*name);
+            if let Some(native) = machine.method(&object, name.text.as_bytes())? {
+                values.insert(0, object);
+                return machine.native(native, &Args { name, values });
             }
-            return self.at(callee.at, |machine| {
-                let object = machine.evaluate(object)?;
-                if let Some(native) = machine.method(&object, &machine.program.names[*name as usize].text)? {
-                    values[0] = object;
-                    let name = machine.name(*name);
-                    return machine.native(native, &Args { name, values });
-                }
-                values.remove(0);
-                let name = machine.name(*name);
-                let member = machine.member_of(&object, Value::String(name))?;
-                machine.call_value(&member, values)
-            });
-        }
-        let values = self.evaluate_all(arguments)?;
-        let callee = self.evaluate(callee)?;
-        self.call_value(&callee, values)
+            let member = machine.member_of(&object, Value::String(name))?;
+            machine.call_value(&member, values)
+        })
     }
 
     pub(super) fn call_value(&mut self, callee: &Value, arguments: Vec<Value>) -> Outcome<Value> {
@@ -126,43 +112,33 @@ impl<'p> Machine<'p> {
 
     pub(super) fn filter(&mut self, filter: &'p Filter, mut input: Value) -> Outcome<Value> {
         let Some((name, arguments)) = filter else { return failed("this cannot be a filter") };
-        let mut values = vec![Value::UNDEFINED];
-        match arguments {
-            Some(arguments) => values.append(&mut self.evaluate_all(arguments)?),
-            None => {
-                let takes_text = |text: &[u8]| {
-                    let coerced: [&[u8]; 7] =
-                        [b"capitalize", b"lower", b"replace", b"strip", b"title", b"upper", b"wordcount"];
-                    coerced.contains(&text)
-                };
-                let is_text = matches!(input, Value::String(_) | Value::Undefined(_));
-                if !is_text && takes_text(&self.program.names[*name as usize].text) {
-                    self.run.begun = 0;
-                    input = Value::string(input.as_text(&mut self.run)?.into_owned());
-                }
-            }
-        }
-        let text = &self.program.names[*name as usize].text;
-        let Some(native) = self.method(&input, text)? else {
-            let text = String::from_utf8_lossy(text);
-            return failed(format!("{} has no filter '{text}'", input.type_name()));
-        };
-        values[0] = input;
         let name = self.name(*name);
+        let text = name.text.as_bytes();
+        let mut values = self.evaluate_all(arguments.as_deref().unwrap_or_default())?;
+        let is_text = matches!(input, Value::String(_) | Value::Undefined(_));
+        let takes_text =
+            matches!(text, b"capitalize" | b"lower" | b"replace" | b"strip" | b"title" | b"upper" | b"wordcount");
+        if arguments.is_none() && takes_text && !is_text {
+            self.run.begun = 0;
+            input = Value::string(input.as_text(&mut self.run)?.into_owned());
+        }
+        let Some(native) = self.method(&input, text)? else {
+            return failed(format!("{} has no filter '{}'", input.type_name(), name.text));
+        };
+        values.insert(0, input);
         self.native(native, &Args { name, values })
     }
 
     pub(super) fn test(&mut self, operand: &'p Expression, is_negated: bool, test: &'p Filter) -> Outcome<Value> {
         let operand = self.evaluate(operand)?;
         let Some((name, arguments)) = test else { return failed("this cannot be a test") };
-        let mut values = vec![operand.clone()];
-        values.append(&mut self.evaluate_all(arguments.as_deref().unwrap_or_default())?);
-        let text = self.program.names[*name as usize].text.as_slice();
-        let Some(native) = functions::test(text) else {
-            return failed(format!("unknown test '{}'", String::from_utf8_lossy(text)));
-        };
-        self.run.note(&operand, if text == b"string" { mark::USED | mark::IS_STRING } else { mark::USED });
+        let mut values = self.evaluate_all(arguments.as_deref().unwrap_or_default())?;
         let name = self.name(*name);
+        let Some(native) = functions::test(name.text.as_bytes()) else {
+            return failed(format!("unknown test '{}'", name.text));
+        };
+        self.run.note(&operand, if name.text == "string" { mark::USED | mark::IS_STRING } else { mark::USED });
+        values.insert(0, operand);
         let result = self.native(native, &Args { name, values })?;
         if is_negated { Ok(Value::Bool(!result.as_bool()?)) } else { Ok(result) }
     }

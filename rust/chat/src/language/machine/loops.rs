@@ -80,7 +80,7 @@ impl<'p> Machine<'p> {
                 self.run.charge_bytes(128 * object.entries.borrow().len())?;
                 let entries = object.entries.borrow();
                 let item = |(key, value): &(Value, Value)| match is_pair {
-                    true => Value::tuple(vec![key.clone(), value.clone()]),
+                    true => Value::sequence(vec![key.clone(), value.clone()], true),
                     false => key.clone(),
                 };
                 entries.iter().map(item).collect()

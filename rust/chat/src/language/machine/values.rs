@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::ast::{Expression, NameId, Node, Property};
 use super::super::failure::{Outcome, failed};
 use super::super::operators::BinaryOp;
-use super::super::value::{Args, Code, Entries, Function, KwArg, Native, Str, Value, mark};
+use super::super::value::{Args, Code, Entries, KwArg, Native, Str, Value, mark};
 use super::super::{functions, methods, operators};
 use super::Machine;
 use crate::text::Text;
@@ -24,13 +24,14 @@ impl<'p> Machine<'p> {
             return value;
         }
         match functions::global(&self.program.names[id as usize].text) {
-            Some(native) => self.function(id, Code::Native(native), None),
+            Some(native) => Value::function(self.name(id), Code::Native(native), None),
             None => Value::Undefined(Some(self.name(id))),
         }
     }
 
     pub(super) fn evaluate_all(&mut self, expressions: &'p [Expression]) -> Outcome<Vec<Value>> {
-        let mut values = Vec::with_capacity(expressions.len());
+        // With room for what a method is called on.
+        let mut values = Vec::with_capacity(expressions.len() + 1);
         for expression in expressions {
             values.push(self.evaluate(expression)?);
         }
@@ -58,13 +59,9 @@ impl<'p> Machine<'p> {
         match node {
             Node::String(_) | Node::Name(_) | Node::Int(_) | Node::Blank => Ok(Value::UNDEFINED),
             Node::Float(value) => Ok(Value::float(*value)),
-            Node::Array(items) => {
+            Node::Array(items) | Node::Tuple(items) => {
                 self.run.charge_bytes(64 + 16 * items.len())?;
-                self.evaluate_all(items).map(Value::array)
-            }
-            Node::Tuple(items) => {
-                self.run.charge_bytes(64 + 16 * items.len())?;
-                self.evaluate_all(items).map(Value::tuple)
+                Ok(Value::sequence(self.evaluate_all(items)?, matches!(node, Node::Tuple(_))))
             }
             Node::Object(pairs) => self.object(pairs),
             Node::Member(object, property) => {
@@ -170,10 +167,11 @@ impl<'p> Machine<'p> {
             Property::Slice(parts) => return self.slice(object, parts),
             Property::Computed(expression) => self.evaluate(expression)?,
             Property::Name(name) => {
-                if let Some(native) = self.method(object, &self.program.names[*name as usize].text)? {
-                    return Ok(self.function(*name, Code::Native(native), Some(object.clone())));
+                let name = self.name(*name);
+                if let Some(native) = self.method(object, name.text.as_bytes())? {
+                    return Ok(Value::function(name, Code::Native(native), Some(object.clone())));
                 }
-                Value::String(self.name(*name))
+                Value::String(name)
             }
         };
         self.member_of(object, property)
@@ -211,7 +209,7 @@ impl<'p> Machine<'p> {
                 item.unwrap_or_else(missing)
             }
             (Value::String(string), Value::Int(..) | Value::Bool(_)) => match usize::try_from(property.as_int()?) {
-                Ok(index) if index < string.text.len() => Value::string(string.text.byte(index)),
+                Ok(index) if index < string.text.len() => Value::string(string.text.slice(index..index + 1)),
                 _ => missing(),
             },
             (Value::Array(_) | Value::String(_), Value::String(key)) => self.method_of(object, &key.text)?,
@@ -231,9 +229,7 @@ impl<'p> Machine<'p> {
         let native = self.method(object, name.as_bytes())?;
         let name = Str::new(name.clone());
         Ok(match native {
-            Some(native) => {
-                Value::Function(Rc::new(Function { name, code: Code::Native(native), this: Some(object.clone()) }))
-            }
+            Some(native) => Value::function(name, Code::Native(native), Some(object.clone())),
             None => Value::Undefined(Some(name)),
         })
     }
@@ -246,18 +242,13 @@ impl<'p> Machine<'p> {
             _ => 0,
         };
         let [start, stop, step] = parts;
-        let step = match step {
-            Some(step) => self.evaluate(step)?,
-            None => Value::int(1),
+        let mut part = |part: &'p Option<Expression>, default| match part {
+            Some(part) => self.evaluate(part),
+            None => Ok(Value::int(default)),
         };
-        let start = match start {
-            Some(start) => self.evaluate(start)?,
-            None => Value::int(if step.as_int()? < 0 { len - 1 } else { 0 }),
-        };
-        let stop = match stop {
-            Some(stop) => self.evaluate(stop)?,
-            None => Value::int(if step.as_int()? < 0 { -1 } else { len }),
-        };
+        let step = part(step, 1)?;
+        let (first, last) = if step.as_int()? < 0 { (len - 1, -1) } else { (0, len) };
+        let (start, stop) = (part(start, first)?, part(stop, last)?);
         let Some(native) = self.method(object, b"slice")? else {
             return failed(format!("{} cannot be sliced", object.type_name()));
         };

@@ -4,10 +4,10 @@
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
+use std::ops::Deref;
 
 use super::super::failure::{Outcome, failed};
 use super::Value;
-use crate::text::Text;
 
 /// From so many entries on, there is an index. Fewer are compared one by one.
 const INDEXED: usize = 12;
@@ -25,18 +25,6 @@ impl Entries {
         Self { pairs: Vec::with_capacity(len), index: None }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.pairs.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
-    }
-
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, (Value, Value)> {
-        self.pairs.iter()
-    }
-
     pub(crate) fn into_values(self) -> impl Iterator<Item = Value> {
         self.pairs.into_iter().flat_map(|(key, value)| [key, value])
     }
@@ -45,16 +33,6 @@ impl Entries {
     pub(crate) fn get(&self, key: &Value) -> Outcome<Option<&Value>> {
         check_key(key)?;
         Ok(self.place(key).map(|at| &self.pairs[at].1))
-    }
-
-    /// The value of a key that is a string.
-    pub(crate) fn get_bytes(&self, key: &[u8]) -> Option<&Value> {
-        let is_key = |pair: &(Value, Value)| matches!(&pair.0, Value::String(text) if text.text.as_bytes() == key);
-        let place = match &self.index {
-            Some(_) => self.place(&Value::string(Text::template(key))),
-            None => self.pairs.iter().position(is_key),
-        };
-        place.map(|at| &self.pairs[at].1)
     }
 
     /// Where a key is, if the value can be one. NaN is never found.
@@ -85,15 +63,13 @@ impl Entries {
             index.extend(self.pairs.iter().enumerate().skip(first).map(|(at, pair)| (Key(pair.0.clone()), at)));
         }
     }
+}
 
-    /// The entries in another order.
-    pub(crate) fn reordered(&self, order: &[usize]) -> Self {
-        let mut entries = Self::with_capacity(order.len());
-        for &at in order {
-            let (key, value) = self.pairs[at].clone();
-            entries.push(key, value);
-        }
-        entries
+impl Deref for Entries {
+    type Target = [(Value, Value)];
+
+    fn deref(&self) -> &Self::Target {
+        &self.pairs
     }
 }
 

@@ -1,9 +1,10 @@
 //! What a rendering is given besides its variables: the time, and what it may spend.
 
-use super::super::failure::{Failure, Outcome};
-use super::{Value, held, mark};
+use super::super::failure::Outcome;
+use super::{Array, Str, Value, check_depth, held, mark};
 use crate::budget::Budget;
 use crate::clock::Now;
+use crate::text::Text;
 
 /// What functions and the machine share.
 pub(crate) struct Run<'p> {
@@ -30,16 +31,22 @@ impl Drop for Changed {
 }
 
 impl Run<'_> {
-    /// Pays for steps.
-    pub(crate) fn charge_steps(&mut self, count: usize) -> Outcome<()> {
-        self.budget.steps(count).map_err(|error| Box::new(Failure::At(error)))
-    }
-
     /// Notes what is done to a value, if that is wanted.
     pub(crate) fn note(&self, value: &Value, marks: u8) {
         if self.notes {
             value.note(marks);
         }
+    }
+
+    /// Notes that a value and everything in it was read, if that is wanted.
+    pub(crate) fn note_deeply(&mut self, value: &Value, depth: usize) -> Outcome<()> {
+        if !self.notes {
+            return Ok(());
+        }
+        check_depth(depth)?;
+        self.charge_steps(1)?;
+        value.note(mark::USED);
+        value.try_for_each_inner(|inner| self.note_deeply(inner, depth + 1))
     }
 
     /// Notes that a container gets an item.
@@ -52,16 +59,36 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Pays for a string, whose bytes [`Str::cost`](super::Str::cost) computes.
-    pub(crate) fn charge_string(&mut self, cost: usize) -> Outcome<()> {
-        let held = held() + self.written + self.begun;
-        self.budget.string(cost, held).map_err(|error| Box::new(Failure::At(error)))?;
-        self.begun += cost;
-        Ok(())
+    /// Pays for steps.
+    pub(crate) fn charge_steps(&mut self, count: usize) -> Outcome<()> {
+        Ok(self.budget.steps(count)?)
     }
 
     /// Pays for memory that is about to be allocated.
     pub(crate) fn charge_bytes(&mut self, count: usize) -> Outcome<()> {
-        self.budget.bytes(count).map_err(|error| Box::new(Failure::At(error)))
+        Ok(self.budget.bytes(count)?)
+    }
+
+    /// Pays for so many bytes of strings.
+    pub(crate) fn charge_held(&mut self, cost: usize) -> Outcome<()> {
+        self.budget.string(cost, held() + self.written + self.begun)?;
+        self.begun += cost;
+        Ok(())
+    }
+
+    /// Pays for a string of `len` bytes and `num_runs` runs.
+    pub(crate) fn charge_string(&mut self, len: usize, num_runs: usize) -> Outcome<()> {
+        self.charge_held(Str::cost(len, num_runs))
+    }
+
+    /// Pays for a copy of a text.
+    pub(crate) fn charge_text(&mut self, text: &Text) -> Outcome<()> {
+        self.charge_string(text.len(), text.num_runs())
+    }
+
+    /// Pays for an array of so many items.
+    pub(crate) fn charge_items(&mut self, count: usize) -> Outcome<()> {
+        self.charge_steps(count)?;
+        self.charge_bytes(size_of::<Array>().saturating_add(count.saturating_mul(size_of::<Value>())))
     }
 }

@@ -44,7 +44,7 @@ impl<'a> Continued<'a> {
         content.as_text().iter().for_each(|text| self.text.append(text));
         let mut is_empty = true;
         let parts = content.as_array().unwrap_or_default().iter();
-        let texts = parts.filter(|part| part.text("type").is_some_and(|kind| *kind == "text"));
+        let texts = parts.filter(|part| part.is("type", "text"));
         for text in texts.filter_map(|part| part.text("text")) {
             if !is_empty {
                 let origin = self.text.last_origin();

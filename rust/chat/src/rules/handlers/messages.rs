@@ -15,25 +15,22 @@ use crate::rules::content;
 use crate::rules::params::Params;
 use crate::text::Text;
 
-fn has_role(message: &Json, role: &str) -> bool {
-    message.text("role").is_some_and(|text| *text == role)
+/// The tool calls of a message, if there are any.
+fn calls(message: &Object) -> Option<&[Json]> {
+    message.get("tool_calls")?.as_array().filter(|calls| !calls.is_empty())
 }
 
-/// The tool calls of a message, if there are any.
-fn calls(message: &Json) -> Option<&[Json]> {
-    message.get("tool_calls")?.as_array().filter(|calls| !calls.is_empty())
+fn calls_of_assistant(message: &Json) -> Option<&[Json]> {
+    calls(message.as_object().filter(|message| message.is("role", "assistant"))?)
 }
 
 /// Thinking and content of systems and assistants become parts of the content.
 pub(super) fn as_blocks(mut messages: Vec<Json>) -> Vec<Json> {
-    let has_blocks = |message: &&mut Json| has_role(message, "system") || has_role(message, "assistant");
-    for message in messages.iter_mut().filter(has_blocks) {
-        let Json::Object(message) = message else { continue };
+    let has_blocks = |message: &&mut Object| message.is("role", "system") || message.is("role", "assistant");
+    for message in Json::objects(&mut messages).filter(has_blocks) {
         let mut blocks = Vec::new();
-        if let Some(Json::String(thinking)) = message.remove("reasoning_content") {
-            let mut block = Object::from_iter([("type", Json::from("thinking")), ("thinking", thinking.into())]);
-            block.message = message.message;
-            blocks.push(block.into());
+        if let Some(thinking @ Json::String(_)) = message.remove("reasoning_content") {
+            blocks.push(Object::with(message.message, [("type", "thinking".into()), ("thinking", thinking)]).into());
         }
         match message.get("content") {
             Some(Json::String(text)) => blocks.push(content::part("text", text.clone(), message.message)),
@@ -47,13 +44,10 @@ pub(super) fn as_blocks(mut messages: Vec<Json>) -> Vec<Json> {
 
 /// Thinking is repeated in the field `thinking`. If it `replaces` content, that is dropped beside tool calls.
 pub(super) fn with_thinking(mut messages: Vec<Json>, replaces: bool) -> Vec<Json> {
-    for message in &mut messages {
-        let has_calls = calls(message).is_some();
-        let Json::Object(message) = message else { continue };
-        if let Some(Json::String(thinking)) = message.get("reasoning_content") {
-            let thinking = thinking.clone();
+    for message in Json::objects(&mut messages) {
+        if let Some(thinking) = message.text("reasoning_content").cloned() {
             message.set("thinking", thinking);
-            if replaces && has_calls {
+            if replaces && calls(message).is_some() {
                 message.remove("content");
             }
         }
@@ -63,10 +57,8 @@ pub(super) fn with_thinking(mut messages: Vec<Json>, replaces: bool) -> Vec<Json
 
 /// Messages of assistants without thinking get an empty one.
 pub(super) fn with_some_thinking(mut messages: Vec<Json>) -> Vec<Json> {
-    for message in messages.iter_mut().filter(|message| has_role(message, "assistant")) {
-        if let Json::Object(message) = message
-            && message.get("reasoning_content").is_none()
-        {
+    for message in Json::objects(&mut messages).filter(|message| message.is("role", "assistant")) {
+        if message.get("reasoning_content").is_none() {
             message.set("reasoning_content", "");
         }
     }
@@ -105,8 +97,7 @@ fn setting(variables: &Object, name: &str, default: &'static str) -> Result<Text
 pub(super) fn with_languages(mut messages: Vec<Json>, variables: &Object) -> Result<Vec<Json>, Error> {
     let source = setting(variables, "source_lang_code", "en-GB")?;
     let target = setting(variables, "target_lang_code", "en-GB")?;
-    for message in messages.iter_mut().filter(|message| has_role(message, "user")) {
-        let Json::Object(message) = message else { continue };
+    for message in Json::objects(&mut messages).filter(|message| message.is("role", "user")) {
         let text = match message.get("content") {
             Some(Json::String(text)) => text.clone(),
             Some(Json::Array(parts)) => {
@@ -123,12 +114,10 @@ pub(super) fn with_languages(mut messages: Vec<Json>, variables: &Object) -> Res
             }
             _ => Text::default(),
         };
-        let mut part = content::part("text", text, message.message);
-        if let Json::Object(part) = &mut part {
-            part.set("source_lang_code", source.clone());
-            part.set("target_lang_code", target.clone());
-        }
-        message.set("content", vec![part]);
+        let languages = [("source_lang_code", source.clone().into()), ("target_lang_code", target.clone().into())];
+        let [source, target] = languages;
+        let part = [("type", "text".into()), ("text", text.into()), source, target];
+        message.set("content", vec![Object::with(message.message, part).into()]);
     }
     Ok(messages)
 }
@@ -138,10 +127,10 @@ pub(super) fn with_sorted_answers(mut messages: Vec<Json>) -> Vec<Json> {
     let mut order: HashMap<Vec<u8>, usize> = HashMap::new();
     let mut at = 0;
     while at < messages.len() {
-        let is_answer = |message: &Json| has_role(message, "user") || has_role(message, "tool");
+        let is_answer = |message: &Json| message.is("role", "user") || message.is("role", "tool");
         let message = &messages[at];
         if !is_answer(message) {
-            if let Some(calls) = calls(message).filter(|_| has_role(message, "assistant")) {
+            if let Some(calls) = calls_of_assistant(message) {
                 let ids = calls.iter().enumerate().filter_map(|(number, call)| Some((call.text("id")?, number)));
                 order = ids.filter(|(id, _)| !id.is_empty()).map(|(id, n)| (id.as_bytes().to_vec(), n)).collect();
             }
@@ -149,7 +138,7 @@ pub(super) fn with_sorted_answers(mut messages: Vec<Json>) -> Vec<Json> {
             continue;
         }
         let end = messages[at..].iter().position(|message| !is_answer(message)).map_or(messages.len(), |len| at + len);
-        let places: Vec<usize> = (at..end).filter(|&place| has_role(&messages[place], "tool")).collect();
+        let places: Vec<usize> = (at..end).filter(|&place| messages[place].is("role", "tool")).collect();
         if places.len() > 1 && !order.is_empty() {
             let mut answers: Vec<Json> = places.iter().map(|&place| std::mem::take(&mut messages[place])).collect();
             let number = |answer: &Json| answer.text("tool_call_id").and_then(|id| order.get(id.as_bytes())).copied();
@@ -168,21 +157,27 @@ pub(super) fn with_tool_responses(messages: Vec<Json>) -> Result<Vec<Json>, Erro
     let mut rewritten = Vec::new();
     let mut messages = messages.into_iter().peekable();
     while let Some(message) = messages.next() {
-        let Some(calls) = calls(&message).filter(|_| has_role(&message, "assistant")) else {
+        let Some(calls) = calls_of_assistant(&message) else {
             rewritten.push(message);
             continue;
         };
         let mut responses = Vec::new();
-        while let Some(answer) = messages.next_if(|message| has_role(message, "tool")) {
+        while let Some(answer) = messages.next_if(|message| message.is("role", "tool")) {
             let call = calls.get(responses.len()).and_then(|call| call.get("function"));
             responses.push(response(&answer, call)?);
         }
-        let mut turn = Object::from_iter([("role", Json::from("assistant")), ("tool_calls", calls.to_vec().into())]);
-        turn.message = message.as_object().and_then(|message| message.message);
+        let entries = [("role", "assistant".into()), ("tool_calls", calls.to_vec().into())];
+        let mut turn = Object::with(message.message(), entries);
         if !responses.is_empty() {
             turn.set("tool_responses", responses);
         }
-        let is_end = |next: &Json| has_role(next, "assistant") && self::calls(next).is_none() && has_content(next);
+        let has_content = |next: &Json| match next.get("content") {
+            Some(Json::String(text)) => !text.is_empty(),
+            Some(Json::Array(parts)) => !parts.is_empty(),
+            _ => false,
+        };
+        let is_end =
+            |next: &Json| next.is("role", "assistant") && calls_of_assistant(next).is_none() && has_content(next);
         if let Some(content) = messages.next_if(is_end).and_then(|end| end.get("content").cloned()) {
             turn.set("content", content);
         }
@@ -192,14 +187,6 @@ pub(super) fn with_tool_responses(messages: Vec<Json>) -> Result<Vec<Json>, Erro
         rewritten.push(turn.into());
     }
     Ok(rewritten)
-}
-
-fn has_content(message: &Json) -> bool {
-    match message.get("content") {
-        Some(Json::String(text)) => !text.is_empty(),
-        Some(Json::Array(parts)) => !parts.is_empty(),
-        _ => false,
-    }
 }
 
 /// The answer of a tool: the name of the function and what it returned, read if that is JSON in a string.
@@ -214,7 +201,5 @@ fn response(answer: &Json, function: Option<&Json>) -> Result<Json, Error> {
         },
         _ => content,
     };
-    let mut response: Object = [("name", Json::from(name)), ("response", value)].into_iter().collect();
-    response.message = answer.as_object().and_then(|answer| answer.message);
-    Ok(response.into())
+    Ok(Object::with(answer.message(), [("name", name.into()), ("response", value)]).into())
 }

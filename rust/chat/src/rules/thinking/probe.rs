@@ -42,7 +42,7 @@ pub(super) struct Probe<'s> {
 
 impl<'s> Probe<'s> {
     pub(super) fn new(scene: &'s mut Scene<'_>) -> Self {
-        let scene = Scene { add_bos: false, add_eos: false, budget: &mut *scene.budget, ..*scene };
+        let scene = Scene { cuts_added: false, budget: &mut *scene.budget, ..*scene };
         let params = Params { enable_thinking: true, ..Params::default() };
         Self { scene, params }
     }
