@@ -42,26 +42,17 @@ pub enum Json {
 impl Json {
     /// The string, if it is one.
     pub fn as_text(&self) -> Option<&Text> {
-        match self {
-            Self::String(text) => Some(text),
-            _ => None,
-        }
+        if let Self::String(text) = self { Some(text) } else { None }
     }
 
     /// The items, if it is an array.
     pub fn as_array(&self) -> Option<&[Self]> {
-        match self {
-            Self::Array(items) => Some(items),
-            _ => None,
-        }
+        if let Self::Array(items) = self { Some(items) } else { None }
     }
 
     /// The object, if it is one.
     pub fn as_object(&self) -> Option<&Object> {
-        match self {
-            Self::Object(object) => Some(object),
-            _ => None,
-        }
+        if let Self::Object(object) = self { Some(object) } else { None }
     }
 
     /// The value of a key, if this is an object that has it.

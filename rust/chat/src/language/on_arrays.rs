@@ -54,19 +54,8 @@ fn copy(run: &mut Run<'_>, array: &Array) -> Outcome<Vec<Value>> {
 fn attribute_of(run: &mut Run<'_>, value: &Value, attribute: &Value, missing: &Value) -> Outcome<Value> {
     let found = match (value, attribute) {
         (_, Value::Undefined(_)) => None,
-        (Value::Array(array), _) => {
-            let index = match attribute {
-                Value::Int(..) | Value::Bool(_) => attribute.as_int()?,
-                Value::String(string) => match digits(string) {
-                    Some(index) => index,
-                    None => return Ok(missing.clone()),
-                },
-                _ => return Ok(missing.clone()),
-            };
-            let items = array.items.borrow();
-            let index = if index < 0 { index + items.len() as i64 } else { index };
-            usize::try_from(index).ok().and_then(|index| items.get(index).cloned())
-        }
+        (Value::Array(array), Value::Int(..) | Value::Bool(_)) => array.item(attribute.as_int()?),
+        (Value::Array(array), Value::String(string)) => digits(string).and_then(|index| array.item(index)),
         (Value::Object(object), _) => {
             operators::charge_walk(run, attribute, 0)?;
             object.entries.borrow().get(attribute)?.cloned()

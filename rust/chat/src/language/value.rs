@@ -109,6 +109,13 @@ pub(crate) struct Array {
 }
 
 impl Array {
+    /// The item at a place, which counts from the end if it is negative.
+    pub(crate) fn item(&self, index: i64) -> Option<Value> {
+        let items = self.items.borrow();
+        let index = if index < 0 { index + items.len() as i64 } else { index };
+        items.get(usize::try_from(index).ok()?).cloned()
+    }
+
     /// A list or a tuple, whichever this is, of other items.
     pub(crate) fn with_items(&self, items: Vec<Value>) -> Value {
         Value::sequence(items, self.is_tuple)
@@ -447,7 +454,11 @@ thread_local! {
 
 /// Frees what a container held, one value after the other: a template can nest values deeper than a stack is.
 fn free(values: impl IntoIterator<Item = Value>) {
-    FREED.with_borrow_mut(|freed| freed.extend(values.into_iter().filter(Value::is_nested)));
+    let mut nested = values.into_iter().filter(Value::is_nested).peekable();
+    if nested.peek().is_none() {
+        return;
+    }
+    FREED.with_borrow_mut(|freed| freed.extend(nested));
     if !IS_FREEING.replace(true) {
         while FREED.with_borrow_mut(Vec::pop).is_some() {}
         FREED.take();
@@ -457,17 +468,13 @@ fn free(values: impl IntoIterator<Item = Value>) {
 
 impl Drop for Array {
     fn drop(&mut self) {
-        if self.items.get_mut().iter().any(Value::is_nested) {
-            free(self.items.take());
-        }
+        free(self.items.take());
     }
 }
 
 impl Drop for Object {
     fn drop(&mut self) {
-        if self.entries.get_mut().iter().any(|(_, value)| value.is_nested()) {
-            free(self.entries.take().into_values());
-        }
+        free(self.entries.take().into_values());
     }
 }
 

@@ -202,11 +202,7 @@ impl<'p> Machine<'p> {
                 }
             }
             (Value::Array(array), Value::Int(..) | Value::Bool(_)) => {
-                let (index, items) = (property.as_int()?, array.items.borrow());
-                let index = if index < 0 { index + items.len() as i64 } else { index };
-                let item = usize::try_from(index).ok().and_then(|index| items.get(index)).cloned();
-                drop(items);
-                item.unwrap_or_else(missing)
+                array.item(property.as_int()?).unwrap_or_else(missing)
             }
             (Value::String(string), Value::Int(..) | Value::Bool(_)) => match usize::try_from(property.as_int()?) {
                 Ok(index) if index < string.text.len() => Value::string(string.text.slice(index..index + 1)),
