@@ -12,7 +12,6 @@
 //!
 //! Time: each operation takes O(bytes + runs) of what it reads and writes.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -103,7 +102,7 @@ impl fmt::Debug for Origin {
 /// A string of bytes, each with its origin. At most 4 GiB.
 #[derive(Clone, Default)]
 pub struct Text {
-    bytes: Cow<'static, [u8]>,
+    bytes: Vec<u8>,
     /// The origin of the first run.
     first: Origin,
     /// Where each further run starts, ascending and all in `1..bytes.len()`, and its origin.
@@ -113,12 +112,12 @@ pub struct Text {
 impl Text {
     /// A text with one origin.
     pub fn new(bytes: impl Into<Vec<u8>>, origin: Origin) -> Self {
-        Self { bytes: Cow::Owned(bytes.into()), first: origin.plain(), rest: Vec::new() }
+        Self { bytes: bytes.into(), first: origin.plain(), rest: Vec::new() }
     }
 
     /// An empty text with room for `capacity` bytes.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
-        Self { bytes: Cow::Owned(Vec::with_capacity(capacity)), ..Self::default() }
+        Self { bytes: Vec::with_capacity(capacity), ..Self::default() }
     }
 
     /// A text that the template wrote.
@@ -131,14 +130,9 @@ impl Text {
         &self.bytes
     }
 
-    /// The bytes, if they are a constant of this crate.
-    pub(crate) fn as_static(&self) -> Option<&'static [u8]> {
-        if let Cow::Borrowed(bytes) = self.bytes { Some(bytes) } else { None }
-    }
-
     /// The bytes, without the origins.
     pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes.into_owned()
+        self.bytes
     }
 
     /// The number of bytes.
@@ -245,7 +239,7 @@ impl Text {
         } else if origin.begins_part() || self.last_origin() != origin {
             self.rest.push((self.bytes.len() as u32, origin));
         }
-        self.bytes.to_mut().extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
     }
 
     /// Appends all parts of another text.
@@ -303,7 +297,7 @@ impl Text {
 
     /// Cuts everything off after `len` bytes.
     pub(crate) fn truncate(&mut self, len: usize) {
-        self.bytes.to_mut().truncate(len);
+        self.bytes.truncate(len);
         self.rest.truncate(self.rest.partition_point(|run| (run.0 as usize) < len));
     }
 
@@ -319,13 +313,13 @@ impl Text {
         let mut runs = self.raw_runs(range.start, range.end);
         let first = runs.next().map_or(Origin::TEMPLATE, |run| run.1.plain());
         let rest = runs.map(|(run, origin)| ((run.start - range.start) as u32, origin)).collect();
-        Self { bytes: Cow::Owned(self.bytes[range].to_vec()), first, rest }
+        Self { bytes: self.bytes[range].to_vec(), first, rest }
     }
 
     /// The same origins with other bytes, as many as before.
     pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
         debug_assert_eq!(bytes.len(), self.bytes.len());
-        Self { bytes: Cow::Owned(bytes), first: self.first, rest: self.rest.clone() }
+        Self { bytes, first: self.first, rest: self.rest.clone() }
     }
 
     /// In ASCII small letters.
@@ -338,7 +332,7 @@ impl Text {
         let mut text = self.lowercase();
         for part in self.parts() {
             let mut begins = true;
-            for byte in &mut text.bytes.to_mut()[part] {
+            for byte in &mut text.bytes[part] {
                 if each_word && is_space(*byte) {
                     begins = true;
                 } else if std::mem::take(&mut begins) {
@@ -361,7 +355,7 @@ impl Text {
 impl From<&'static str> for Text {
     /// A text that the template wrote.
     fn from(text: &'static str) -> Self {
-        Self { bytes: Cow::Borrowed(text.as_bytes()), ..Self::default() }
+        Self::template(text)
     }
 }
 

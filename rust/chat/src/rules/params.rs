@@ -3,6 +3,8 @@
 //! Source: `autoparser::generation_params` in `common/chat-auto-parser.h` of llama.cpp. Deviations: 1. Only what
 //! affects the prompt, or whether there is an error.
 
+use std::rc::Rc;
+
 use super::caps::Caps;
 use super::chat::Options;
 use crate::budget::Budget;
@@ -27,7 +29,7 @@ pub(crate) struct Params {
     /// The messages as the template gets them, without the one that is continued.
     pub(crate) messages: Vec<Json>,
     /// The tools. `None` is `null`, and never an empty array.
-    pub(crate) tools: Option<Vec<Json>>,
+    pub(crate) tools: Option<Rc<Vec<Json>>>,
     pub(crate) enable_thinking: bool,
     pub(crate) add_generation_prompt: bool,
     /// `Auto` is resolved before handlers see it, unless there are no messages.

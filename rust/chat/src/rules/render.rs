@@ -27,7 +27,7 @@ pub(crate) fn render(
         (b"enable_thinking", Value::Bool(params.enable_thinking)),
     ];
     if let Some(tools) = &params.tools {
-        variables.push((b"tools", Value::from_json(tools.clone().into(), Origin::TEMPLATE, scene.budget)?));
+        variables.push((b"tools", Value::from_json(tools.to_vec().into(), Origin::TEMPLATE, scene.budget)?));
     }
     let given = |name| additional.and_then(|object| object.get(name)).or_else(|| params.extra.get(name));
     if let Some(&Json::Bool(keeps)) = given("preserve_reasoning") {

@@ -6,6 +6,8 @@
 //! have no influence on the prompt are not read. 2. `documents` are given to the template; the server drops them.
 //! 3. Errors name the field.
 
+use std::rc::Rc;
+
 use super::params::Continuation;
 use super::tools;
 use crate::error::Error;
@@ -87,7 +89,7 @@ impl Request {
 /// What the fields of a body say, except the messages.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) tools: Option<Vec<Json>>,
+    pub(crate) tools: Option<Rc<Vec<Json>>>,
     pub(crate) json_schema: Option<Json>,
     pub(crate) add_generation_prompt: bool,
     /// What is asked for. The last message may be continued although it is not asked for.
@@ -126,7 +128,7 @@ impl Settings {
         }
 
         Ok(Self {
-            tools,
+            tools: tools.map(Rc::new),
             json_schema,
             add_generation_prompt: boolean(body, "add_generation_prompt").unwrap_or(true),
             continuation: continuation(body.get("continue_final_message"))?,

@@ -3,6 +3,8 @@
 //! Source: the constants of `common/chat-diff-analyzer.cpp`, and `apply_template` in
 //! `common/chat-auto-parser-helpers.cpp`, of llama.cpp. Deviations: 1. Other texts.
 
+use std::rc::Rc;
+
 use crate::error::Error;
 use crate::json::Json;
 use crate::rules::content;
@@ -60,7 +62,7 @@ impl<'s> Probe<'s> {
     /// Renders messages with two tools. `None` if the template fails.
     pub(super) fn with_tools<const N: usize>(&mut self, messages: [&str; N]) -> Result<Option<Vec<u8>>, Error> {
         let tools = ["FIRST_FUNCTION_F", "SECOND_FUNCTION_S"].map(|name| TOOL.replace("NAME", name));
-        self.params.tools = Some(parsed([&tools[0], &tools[1]])?);
+        self.params.tools = Some(Rc::new(parsed([&tools[0], &tools[1]])?));
         let text = self.messages(messages);
         self.params.tools = None;
         text
