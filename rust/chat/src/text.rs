@@ -64,11 +64,6 @@ impl Origin {
         self.0 & GENERATED != 0
     }
 
-    /// Whether the template wrote it outside all loops over messages.
-    pub(crate) fn is_of_no_turn(self) -> bool {
-        !self.is_caller() && self.message().is_none()
-    }
-
     /// The same, inside `{% generation %}`.
     pub(crate) fn generated(self) -> Self {
         Self(self.0 | GENERATED)

@@ -80,8 +80,14 @@ pub(crate) enum Node {
     /// `value if condition`: in a loop a filter of its items, elsewhere undefined if the condition fails.
     Select(Box<[Expression; 2]>),
     KeywordArgument(Box<[Expression; 2]>),
-    /// `*items`, which cannot be evaluated.
-    Spread,
+    /// What statements write.
+    Captured(Vec<Statement>),
+    /// The macro of this number.
+    Macro(usize),
+    /// `{% call(parameters) callee(arguments) %}`: the number of its body, the callee and the arguments.
+    CallBlock(usize, NameId, Vec<Expression>),
+    /// What fails if it is reached, and why.
+    Invalid(&'static str),
     /// The omitted expression of `a[]`.
     Blank,
 }
@@ -91,18 +97,14 @@ pub(crate) enum Node {
 pub(crate) enum Property {
     /// `.name`
     Name(NameId),
-    /// `.0`
-    Index(i64),
-    /// `[expression]`
+    /// `[expression]`, `.0`
     Computed(Box<Expression>),
     /// `[start:stop:step]`
     Slice(Box<[Option<Expression>; 3]>),
-    /// A dot and what is neither a name nor a number.
-    Invalid,
 }
 
-/// A filter or a test: its name, and arguments if there are parentheses. Nothing for what has no name.
-pub(crate) type Filter = Option<(NameId, Option<Vec<Expression>>)>;
+/// A filter or a test: its name, and arguments if there are parentheses.
+pub(crate) type Filter = (NameId, Option<Vec<Expression>>);
 
 /// A statement, or an expression that is written.
 #[derive(Debug)]
@@ -113,13 +115,8 @@ pub(crate) enum Statement {
     /// Conditions and what each is for, and what is for none.
     If(Vec<(Expression, Vec<Statement>)>, Vec<Statement>),
     For(Box<For>),
+    /// `{% set %}`, and `{% macro %}`, whose value is a [`Node::Macro`].
     Set(Box<Set>),
-    /// The macro of this number.
-    Macro(usize),
-    /// `{% call(parameters) callee(arguments) %}`: the number of its body, the callee and the arguments.
-    Call(usize, NameId, Vec<Expression>),
-    /// `{% filter %}`
-    Filter(u32, Filter, Vec<Statement>),
     Break,
     Continue,
     /// `{% generation %}`, and `{% endgeneration %}` if it is false.
@@ -143,9 +140,7 @@ pub(crate) struct Set {
     pub(crate) at: u32,
     /// A name, a tuple of them, or a member of an object. Anything else fails.
     pub(crate) target: Expression,
-    /// Without a value, what the body writes is it.
-    pub(crate) value: Option<Expression>,
-    pub(crate) body: Vec<Statement>,
+    pub(crate) value: Expression,
 }
 
 /// A macro, or the body of a `{% call %}`.
@@ -153,7 +148,7 @@ pub(crate) struct Set {
 pub(crate) struct Macro {
     pub(crate) at: u32,
     /// That of a body is `caller`.
-    pub(crate) name: Option<NameId>,
+    pub(crate) name: NameId,
     /// Names, and keyword arguments with defaults. Anything else fails.
     pub(crate) parameters: Vec<Expression>,
     pub(crate) body: Vec<Statement>,

@@ -115,24 +115,23 @@ impl Lexer<'_> {
         if self.sign()? || self.symbol() {
             return Ok(());
         }
-        match self.peek(0) {
-            quote @ (b'\'' | b'"') => self.string(quote),
+        let start = self.at;
+        let kind = match self.peek(0) {
+            quote @ (b'\'' | b'"') => return self.string(quote),
             b'0'..=b'9' => {
-                let start = self.at;
                 self.digits();
-                self.push(Kind::Number, &self.source[start..self.at], start);
-                Ok(())
+                Kind::Number
             }
             byte if is_word(byte) => {
-                let start = self.at;
                 while is_word(self.peek(0)) {
                     self.at += 1;
                 }
-                self.push(Kind::Name, &self.source[start..self.at], start);
-                Ok(())
+                Kind::Name
             }
-            byte => self.fail(format!("unexpected character: {}", char::from(byte))),
-        }
+            byte => return self.fail(format!("unexpected character: {}", char::from(byte))),
+        };
+        self.push(kind, &self.source[start..self.at], start);
+        Ok(())
     }
 
     /// Reads the text before the next block. Returns whether there is any once it is trimmed.

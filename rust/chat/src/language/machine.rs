@@ -25,7 +25,7 @@ use scopes::Scopes;
 
 use super::ast::{Expression, NameId, Node, Program, Property, Set, Statement};
 use super::failure::{Failure, Outcome, failed};
-use super::value::{Code, Run, Str, Value};
+use super::value::{Run, Str, Value};
 use crate::error::{Error, Position};
 use crate::text::{Origin, Text};
 
@@ -190,7 +190,7 @@ impl<'p> Machine<'p> {
                 self.charge_writing(string.text.num_bytes())?;
                 let (turn, is_generated) = (self.turn, self.generation > 0);
                 self.out.append_as(&string.text, |origin| {
-                    let origin = if origin.is_of_no_turn() { turn } else { origin };
+                    let origin = if origin.is_caller() || origin.message().is_some() { origin } else { turn };
                     if is_generated { origin.generated() } else { origin }
                 });
                 Ok(())
@@ -236,29 +236,6 @@ impl<'p> Machine<'p> {
             Statement::If(branches, otherwise) => self.if_block(branches, otherwise),
             Statement::For(each) => self.at(each.at, |machine| machine.for_block(each)),
             Statement::Set(set) => self.at(set.at, |machine| machine.set(set)),
-            Statement::Macro(number) => {
-                let definition = &self.program.macros[*number];
-                self.at(definition.at, |machine| {
-                    let Some(name) = definition.name else {
-                        return failed("the name of a macro must be a name");
-                    };
-                    let function = Value::function(machine.name(name), Code::Macro(*number, None), None);
-                    machine.scopes.set(name, function);
-                    Ok(())
-                })
-            }
-            Statement::Call(number, callee, arguments) => {
-                let at = self.program.macros[*number].at;
-                let value = self.at(at, |machine| machine.call_block(*number, *callee, arguments))?;
-                self.write(&value)
-            }
-            Statement::Filter(at, filter, body) => {
-                let value = self.at(*at, |machine| {
-                    let body = machine.captured(body)?;
-                    machine.filter(filter, body)
-                })?;
-                self.write(&value)
-            }
             Statement::Break => Err(Box::new(Failure::Break)),
             Statement::Continue => Err(Box::new(Failure::Continue)),
             Statement::Generation(begins) => {
@@ -280,10 +257,7 @@ impl<'p> Machine<'p> {
     }
 
     fn set(&mut self, set: &'p Set) -> Outcome<()> {
-        let value = match &set.value {
-            Some(expression) => self.evaluate(expression)?,
-            None => self.captured(&set.body)?,
-        };
+        let value = self.evaluate(&set.value)?;
         match &set.target.node {
             Node::Member(object, Property::Name(name)) => {
                 let target = self.evaluate(object)?;

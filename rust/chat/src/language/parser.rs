@@ -198,11 +198,10 @@ impl<'s> Parser<'s> {
                 if matches!(filter.node, Node::Name(_)) && self.is_symbol("(") {
                     filter = self.call(filter)?;
                 }
-                let filter = self.filter(filter);
                 self.close()?;
-                let body = self.body(&["endfilter"])?;
+                let body = Expression { at, node: Node::Captured(self.body(&["endfilter"])?) };
                 self.end()?;
-                Ok(Statement::Filter(at, filter, body))
+                Ok(Statement::Write(Expression { at, node: self.filter(body, filter) }))
             }
             b"break" => self.close().map(|()| Statement::Break),
             b"continue" => self.close().map(|()| Statement::Continue),
@@ -268,28 +267,34 @@ impl<'s> Parser<'s> {
     fn set_block(&mut self, at: u32) -> Result<Statement, Error> {
         let target = self.sequence(Self::expression)?;
         self.set(&target);
-        let (mut value, mut body) = (None, Vec::new());
-        if self.takes("=") {
-            value = Some(self.sequence(Self::expression)?);
+        let value = if self.takes("=") {
+            self.sequence(Self::expression)?
         } else {
             self.close()?;
-            body = self.body(&["endset"])?;
+            let body = self.body(&["endset"])?;
             self.at += 2;
-        }
+            Expression { at, node: Node::Captured(body) }
+        };
         self.close()?;
-        Ok(Statement::Set(Box::new(Set { at, target, value, body })))
+        Ok(Statement::Set(Box::new(Set { at, target, value })))
     }
 
     fn macro_block(&mut self, at: u32) -> Result<Statement, Error> {
-        let name = self.primary()?;
-        self.set(&name);
-        let name = if let Node::Name(id) = name.node { Some(id) } else { None };
+        let target = self.primary()?;
+        self.set(&target);
+        let name = if let Node::Name(id) = target.node { Some(id) } else { None };
         let parameters = self.parameters()?;
         self.close()?;
         let body = self.body(&["endmacro"])?;
         self.end()?;
-        self.program.macros.push(Macro { at, name, parameters, body });
-        Ok(Statement::Macro(self.program.macros.len() - 1))
+        let node = match name {
+            Some(name) => {
+                self.program.macros.push(Macro { at, name, parameters, body });
+                Node::Macro(self.program.macros.len() - 1)
+            }
+            None => Node::Invalid("the name of a macro must be a name"),
+        };
+        Ok(Statement::Set(Box::new(Set { at, target, value: Expression { at, node } })))
     }
 
     fn call_block(&mut self, at: u32) -> Result<Statement, Error> {
@@ -304,8 +309,9 @@ impl<'s> Parser<'s> {
         self.close()?;
         let body = self.body(&["endcall"])?;
         self.end()?;
-        self.program.macros.push(Macro { at, name: Some(name), parameters, body });
-        Ok(Statement::Call(self.program.macros.len() - 1, callee, arguments))
+        self.program.macros.push(Macro { at, name, parameters, body });
+        let node = Node::CallBlock(self.program.macros.len() - 1, callee, arguments);
+        Ok(Statement::Write(Expression { at, node }))
     }
 
     fn parameters(&mut self) -> Result<Vec<Expression>, Error> {

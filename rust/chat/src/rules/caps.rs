@@ -50,7 +50,7 @@ pub struct Caps {
 impl Caps {
     /// What it can do, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, bool)> {
-        let rows = [
+        [
             ("string_content", self.supports_string_content),
             ("typed_content", self.supports_typed_content),
             ("tools", self.supports_tools),
@@ -60,8 +60,8 @@ impl Caps {
             ("preserve_reasoning", self.supports_preserve_reasoning),
             ("reasoning_effort", self.supports_reasoning_effort),
             ("object_arguments", self.supports_object_arguments),
-        ];
-        rows.into_iter()
+        ]
+        .into_iter()
     }
 }
 

@@ -374,16 +374,11 @@ fn resolved(continuation: Continuation, message: Option<&Object>) -> Continuatio
 
 /// The variables that every template can read, and the caller's.
 fn extra(settings: &Settings, template: &Template, now: &Now) -> Object {
-    let mut extra = Object::default();
-    let given = &settings.variables;
-    let dates = [("datetime", "%b %d %Y"), ("date_string", "%d %b %Y")];
-    for (name, format) in dates.into_iter().filter(|(name, _)| template.reads(name) && given.get(name).is_none()) {
-        let date = strftime(format, now).unwrap_or_default();
-        extra.push(name.into(), Text::template(date).into());
-    }
-    // Their names differ, so that they need not be looked for.
-    for (name, value) in given.iter() {
-        extra.push(name.clone(), value.clone());
+    let mut extra = settings.variables.clone();
+    for (name, format) in [("datetime", "%b %d %Y"), ("date_string", "%d %b %Y")] {
+        if template.reads(name) && extra.get(name).is_none() {
+            extra.push(name.into(), Text::template(strftime(format, now).unwrap_or_default()).into());
+        }
     }
     extra
 }

@@ -108,22 +108,12 @@ fn unread_fields(request: &Request, template: &Template, warnings: &mut Vec<Warn
 }
 
 fn left_out(request: &Request, text: &Text, warnings: &mut Vec<Warning>) {
-    let messages = request.messages();
-    let mut is_seen = vec![false; messages.len()];
-    for (_, origin) in text.runs() {
-        let string = origin.string().and_then(|string| request.strings().message(string));
-        if let Some(seen) = string.and_then(|message| is_seen.get_mut(message)) {
-            *seen = true;
-        }
-    }
-    for (message, given) in messages.iter().enumerate().filter(|(message, _)| !is_seen[*message]) {
+    let seen = text.runs().filter_map(|(_, origin)| request.strings().message(origin.string()?));
+    let seen: HashSet<usize> = seen.collect();
+    for (message, given) in request.messages().iter().enumerate().filter(|(message, _)| !seen.contains(message)) {
         let content = given.get("content").unwrap_or(&Json::Null);
-        let texts = match content {
-            Json::Array(parts) => parts.iter().filter_map(|part| part.get("text")).collect(),
-            content => vec![content],
-        };
-        let has_text = |text: &&Json| text.as_text().is_some_and(|text| !text.as_bytes().trim_ascii().is_empty());
-        if texts.iter().any(has_text) {
+        let parts = content.as_array().unwrap_or_default().iter().filter_map(|part| part.text("text"));
+        if parts.chain(content.as_text()).any(|text| !text.as_bytes().trim_ascii().is_empty()) {
             let role = given.text("role").map(Text::to_string).unwrap_or_default();
             let text = format!("the template leaves out messages[{message}], whose role is '{role}'");
             warnings.push(Warning::new("left-out", None, Some(message), text));

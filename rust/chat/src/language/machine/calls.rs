@@ -10,7 +10,7 @@ use super::{Machine, Scopes};
 
 impl<'p> Machine<'p> {
     pub(super) fn call_block(&mut self, number: usize, callee: NameId, arguments: &'p [Expression]) -> Outcome<Value> {
-        let Some(caller) = self.program.macros[number].name else { return failed("no macro uses caller()") };
+        let caller = self.program.macros[number].name;
         let callee = self.variable(callee);
         self.run.charge_bytes(16 * self.scopes.slots.len())?;
         let slots = self.scopes.slots.clone();
@@ -110,8 +110,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    pub(super) fn filter(&mut self, filter: &'p Filter, mut input: Value) -> Outcome<Value> {
-        let Some((name, arguments)) = filter else { return failed("this cannot be a filter") };
+    pub(super) fn filter(&mut self, (name, arguments): &'p Filter, mut input: Value) -> Outcome<Value> {
         let name = self.name(*name);
         let text = name.text.as_bytes();
         let mut values = self.evaluate_all(arguments.as_deref().unwrap_or_default())?;
@@ -129,9 +128,13 @@ impl<'p> Machine<'p> {
         self.native(native, &Args { name, values })
     }
 
-    pub(super) fn test(&mut self, operand: &'p Expression, is_negated: bool, test: &'p Filter) -> Outcome<Value> {
+    pub(super) fn test(
+        &mut self,
+        operand: &'p Expression,
+        is_negated: bool,
+        (name, arguments): &'p Filter,
+    ) -> Outcome<Value> {
         let operand = self.evaluate(operand)?;
-        let Some((name, arguments)) = test else { return failed("this cannot be a test") };
         let mut values = self.evaluate_all(arguments.as_deref().unwrap_or_default())?;
         let name = self.name(*name);
         let Some(native) = functions::test(name.text.as_bytes()) else {

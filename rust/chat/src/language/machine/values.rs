@@ -109,7 +109,13 @@ impl<'p> Machine<'p> {
                 let value = self.evaluate(value)?;
                 Ok(Value::KwArg(Rc::new(KwArg { name: self.name(name), value })))
             }
-            Node::Spread => failed("llama.cpp cannot unpack arguments"),
+            Node::Captured(body) => self.captured(body),
+            Node::Macro(number) => {
+                let name = self.name(self.program.macros[*number].name);
+                Ok(Value::function(name, Code::Macro(*number, None), None))
+            }
+            Node::CallBlock(number, callee, arguments) => self.call_block(*number, *callee, arguments),
+            Node::Invalid(problem) => failed(*problem),
         }
     }
 
@@ -161,9 +167,6 @@ impl<'p> Machine<'p> {
     /// A member of an object. A method comes before a key of the same name.
     pub(super) fn member(&mut self, object: &Value, property: &'p Property) -> Outcome<Value> {
         let property = match property {
-            Property::Invalid => return failed("a member must be a name"),
-            Property::Index(index) if *index < 0 => return failed("a member cannot be a negative number"),
-            Property::Index(index) => Value::int(*index),
             Property::Slice(parts) => return self.slice(object, parts),
             Property::Computed(expression) => self.evaluate(expression)?,
             Property::Name(name) => {

@@ -106,13 +106,16 @@ impl Parser<'_> {
                 let argument = self.unary()?;
                 test = Expression { at, node: Node::Call(Box::new(test), vec![argument]) };
             }
-            let test = named(test);
-            if let Some((id, _)) = test
-                && functions::test(&self.program.names[id as usize].text).is_none()
-            {
-                self.note_unknown(at, "test", id);
-            }
-            operand = Expression { at, node: Node::Test { operand: Box::new(operand), is_negated, test } };
+            let node = match named(test) {
+                Some(test) => {
+                    if functions::test(&self.program.names[test.0 as usize].text).is_none() {
+                        self.note_unknown(at, "test", test.0);
+                    }
+                    Node::Test { operand: Box::new(operand), is_negated, test }
+                }
+                None => Node::Invalid("this cannot be a test"),
+            };
+            operand = Expression { at, node };
         }
     }
 
@@ -143,28 +146,25 @@ impl Parser<'_> {
             if self.is_symbol("(") {
                 filter = self.call(filter)?;
             }
-            let filter = self.filter(filter);
-            operand = Expression { at, node: Node::Filter(Box::new(operand), filter) };
+            operand = Expression { at, node: self.filter(operand, filter) };
         }
     }
 
     /// What was parsed as an expression, as a filter under its full name.
-    pub(super) fn filter(&mut self, expression: Expression) -> Filter {
-        let at = expression.at;
-        let mut filter = named(expression);
-        if let Some((id, _)) = &mut filter {
-            *id = match self.program.names[*id as usize].text.as_slice() {
-                b"count" => self.name(b"length"),
-                b"d" => self.name(b"default"),
-                b"e" => self.name(b"escape"),
-                b"trim" => self.name(b"strip"),
-                _ => *id,
-            };
-            if !methods::is_known(&self.program.names[*id as usize].text) {
-                self.note_unknown(at, "filter", *id);
-            }
+    pub(super) fn filter(&mut self, operand: Expression, filter: Expression) -> Node {
+        let at = filter.at;
+        let Some((id, arguments)) = named(filter) else { return Node::Invalid("this cannot be a filter") };
+        let id = match self.program.names[id as usize].text.as_slice() {
+            b"count" => self.name(b"length"),
+            b"d" => self.name(b"default"),
+            b"e" => self.name(b"escape"),
+            b"trim" => self.name(b"strip"),
+            _ => id,
+        };
+        if !methods::is_known(&self.program.names[id as usize].text) {
+            self.note_unknown(at, "filter", id);
         }
-        filter
+        Node::Filter(Box::new(operand), (id, arguments))
     }
 
     fn unary(&mut self) -> Result<Expression, Error> {
@@ -186,10 +186,14 @@ impl Parser<'_> {
         loop {
             let at = self.place();
             let node = if self.takes(".") {
-                let property = match self.primary()?.node {
+                let node = match self.primary()?.node {
+                    node @ (Node::Name(_) | Node::Int(0..)) => node,
+                    Node::Int(_) => Node::Invalid("a member cannot be a negative number"),
+                    _ => Node::Invalid("a member must be a name"),
+                };
+                let property = match node {
                     Node::Name(id) => Property::Name(id),
-                    Node::Int(index) => Property::Index(index),
-                    _ => Property::Invalid,
+                    node => Property::Computed(Box::new(Expression { at, node })),
                 };
                 Node::Member(Box::new(object), property)
             } else if self.takes("[") {
@@ -243,7 +247,7 @@ impl Parser<'_> {
             let at = parser.place();
             if parser.takes("*") {
                 parser.expression()?;
-                return Ok(Expression { at, node: Node::Spread });
+                return Ok(Expression { at, node: Node::Invalid("llama.cpp cannot unpack arguments") });
             }
             let has_equals = parser.token(1).is_some_and(|token| token.kind == Kind::Symbol && token.value == b"=");
             let is_keyword = parser.is(Kind::Name) && has_equals && !parser.is_name(0, "not");
@@ -303,7 +307,7 @@ impl Parser<'_> {
 }
 
 /// A name, or the call of one.
-fn named(expression: Expression) -> Filter {
+fn named(expression: Expression) -> Option<Filter> {
     match expression.node {
         Node::Name(id) => Some((id, None)),
         Node::Call(callee, arguments) if matches!(callee.node, Node::Name(_)) => {
