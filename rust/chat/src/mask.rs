@@ -80,10 +80,9 @@ impl Conversation<'_> {
         for (run, origin) in runs {
             let hulls = if origin.is_caller() { &mut said } else { &mut written };
             let message = own(origin).or_else(|| origin.message());
-            if let Some(at) =
-                message.filter(|&at| at < hulls.len() && (origin.is_caller() || !self.is_role(at, text, run)))
-            {
-                hulls[at].get_or_insert(run.clone()).end = run.end;
+            let message = message.filter(|&at| origin.is_caller() || !self.is_role(at, text, run));
+            if let Some(hull) = message.and_then(|at| hulls.get_mut(at)) {
+                hull.get_or_insert(run.clone()).end = run.end;
             }
         }
         for (at, region) in written.iter_mut().enumerate() {

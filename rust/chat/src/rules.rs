@@ -18,7 +18,8 @@ mod tools;
 mod warnings;
 
 pub use caps::Caps;
-pub use chat::{CHATML, ChatTemplate, Closing, Options, Rendered};
+pub use chat::{CHATML, ChatTemplate, Rendered};
 pub use message::MediaPlace;
+pub use params::{Closing, Options};
 pub use request::Request;
 pub use warnings::Warning;

@@ -207,13 +207,6 @@ impl Text {
         self.runs().map(|run| run.1).find(|origin| origin.is_caller()).unwrap_or(Origin::TEMPLATE)
     }
 
-    /// Gives every byte a new origin.
-    pub fn with_origin(mut self, origin: Origin) -> Self {
-        self.first = origin.plain();
-        self.rest.clear();
-        self
-    }
-
     /// Appends bytes as a part.
     pub fn push(&mut self, bytes: &[u8], origin: Origin) {
         self.push_run(bytes, origin.part());

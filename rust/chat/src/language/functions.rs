@@ -104,9 +104,8 @@ fn to_object(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
         operators::charge_walk(run, key, 0)?;
         entries.set(key.clone(), value.clone())
     };
-    let mut has_first = true;
-    match args.values.first() {
-        Some(Value::Array(pairs)) => {
+    let rest = match args.values.as_slice() {
+        [Value::Array(pairs), rest @ ..] => {
             for pair in pairs.items.borrow().iter() {
                 let Value::Array(pair) = pair else {
                     return failed(format!("{} is not a pair of a key and a value", pair.type_name()));
@@ -116,18 +115,17 @@ fn to_object(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
                 };
                 add(key, value)?;
             }
+            rest
         }
-        Some(Value::Object(object)) => {
+        [Value::Object(object), rest @ ..] => {
             object.entries.borrow().iter().try_for_each(|(key, value)| add(key, value))?;
+            rest
         }
-        _ => has_first = false,
-    }
-    for (at, value) in args.values.iter().enumerate() {
-        match value {
-            Value::KwArg(argument) => add(&Value::String(argument.name.clone()), &argument.value)?,
-            _ if at == 0 && has_first => {}
-            _ => return args.expected("keyword arguments", value),
-        }
+        rest => rest,
+    };
+    for value in rest {
+        let Value::KwArg(argument) = value else { return args.expected("keyword arguments", value) };
+        add(&Value::String(argument.name.clone()), &argument.value)?;
     }
     Ok(Value::object(entries))
 }

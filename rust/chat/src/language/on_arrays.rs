@@ -65,6 +65,14 @@ fn attribute_of(run: &mut Run<'_>, value: &Value, attribute: &Value, missing: &V
     Ok(found.unwrap_or_else(|| missing.clone()))
 }
 
+/// What an item is joined or ordered by: an attribute of it, or the item itself if none is named.
+fn key_of(run: &mut Run<'_>, item: &Value, attribute: &Value) -> Outcome<Value> {
+    match attribute {
+        Value::Undefined(_) => Ok(item.clone()),
+        _ => attribute_of(run, item, attribute, &Value::UNDEFINED),
+    }
+}
+
 /// A string of digits as a number.
 fn digits(string: &Str) -> Option<i64> {
     let text = std::str::from_utf8(string.text.as_bytes()).ok()?;
@@ -153,10 +161,7 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
             run.charge_text(&separator)?;
             joined.extend_with(&separator);
         }
-        let item = match attribute {
-            Value::Undefined(_) => item.clone(),
-            _ => attribute_of(run, item, &attribute, &Value::UNDEFINED)?,
-        };
+        let item = key_of(run, item, &attribute)?;
         match &item {
             Value::String(string) => {
                 run.charge_text(&string.text)?;
@@ -233,10 +238,8 @@ fn sort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
         return Ok(array.with_items(items));
     }
     let mut keys = copy(run, array)?;
-    if !attribute.is_undefined() {
-        for key in &mut keys {
-            *key = attribute_of(run, key, &attribute, &Value::UNDEFINED)?;
-        }
+    for key in &mut keys {
+        *key = key_of(run, key, &attribute)?;
     }
     run.charge_items(items.len())?;
     let mut order: Vec<usize> = (0..items.len()).collect();
@@ -249,17 +252,13 @@ fn extreme(run: &mut Run<'_>, args: &Args, comparison: BinaryOp) -> Outcome<Valu
     args.check_len(1, 4)?;
     let attribute = args.named("attribute", 2);
     let items = args.array(0)?.items.borrow();
-    let key = |run: &mut Run<'_>, item: &Value| match attribute {
-        Value::Undefined(_) => Ok(item.clone()),
-        _ => attribute_of(run, item, &attribute, &Value::UNDEFINED),
-    };
     let Some(mut best) = items.first() else {
         return Ok(Value::UNDEFINED);
     };
     // The first item is compared with itself, which fails if it is a boolean.
     for item in items.iter() {
-        let item_key = key(run, item)?;
-        let best_key = key(run, best)?;
+        let item_key = key_of(run, item, &attribute)?;
+        let best_key = key_of(run, best, &attribute)?;
         if compare(run, &item_key, &best_key, comparison)? {
             best = item;
         }

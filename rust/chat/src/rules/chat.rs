@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use super::caps::Caps;
 use super::handlers::Handler;
 use super::message::{MediaPlace, Reader};
-use super::params::{Continuation, Params, Scene};
+use super::params::{Closing, Continuation, Options, Params, Scene};
 use super::request::{Request, Settings};
 use super::thinking::Thinking;
 use super::warnings::{self, Warning};
@@ -36,35 +36,6 @@ pub const CHATML: &str = "\
 {{- '<|im_start|>' ~ message.role ~ '\\n' ~ message.content ~ '<|im_end|>\\n' -}}
 {%- endfor -%}
 {%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}";
-
-/// What becomes of a last message of the assistant's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Closing {
-    /// It is continued, unless the request sets `add_generation_prompt` to false without asking for a continuation.
-    #[default]
-    AsRequested,
-    /// It is continued, as by llama-server.
-    Never,
-    /// It is closed, unless the request asks for a continuation.
-    Always,
-}
-
-/// What is not in the request: the tokenizer's side, and what the caller of this crate chooses.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The text of the BOS token.
-    pub bos: String,
-    /// The text of the EOS token.
-    pub eos: String,
-    /// Whether the tokenizer adds a BOS. The prompt has none then.
-    pub add_bos: bool,
-    /// Whether the tokenizer adds an EOS. The prompt has none then.
-    pub add_eos: bool,
-    /// What stands for an image, a sound or a film. Without it they are refused.
-    pub media_marker: Option<String>,
-    /// What becomes of a last message of the assistant's.
-    pub closing: Closing,
-}
 
 /// A prompt.
 #[derive(Clone, Debug)]

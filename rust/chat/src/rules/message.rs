@@ -85,10 +85,11 @@ impl Reader<'_> {
     /// A role that every template knows, or this one, is as if the template had written it. Others stay the caller's.
     fn role(&self, role: &Text, number: usize) -> Text {
         const STANDARD: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
-        match STANDARD.iter().find(|known| *role == **known) {
-            Some(known) => Text::from(*known).with_origin(Origin::turn(number)),
-            None if self.template.has_constant(role.as_bytes()) => role.clone().with_origin(Origin::turn(number)),
-            None => role.clone(),
+        let is_standard = STANDARD.iter().any(|known| role == known);
+        if is_standard || self.template.has_constant(role.as_bytes()) {
+            Text::new(role.as_bytes(), Origin::turn(number))
+        } else {
+            role.clone()
         }
     }
 

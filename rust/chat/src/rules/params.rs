@@ -1,4 +1,5 @@
-//! What one rendering is made of: the parameters that handlers may change, and the template with its surroundings.
+//! What one rendering is made of: what a caller chooses, the parameters that handlers may change, and the template with
+//! its surroundings.
 //!
 //! Source: `autoparser::generation_params` in `common/chat-auto-parser.h` of llama.cpp. Deviations: 1. Only what
 //! affects the prompt, or whether there is an error.
@@ -6,12 +7,40 @@
 use std::rc::Rc;
 
 use super::caps::Caps;
-use super::chat::Options;
 use crate::budget::Budget;
 use crate::clock::Now;
 use crate::json::{Json, Object};
 use crate::language::Template;
 use crate::text::Text;
+
+/// What becomes of a last message of the assistant's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Closing {
+    /// It is continued, unless the request sets `add_generation_prompt` to false without asking for a continuation.
+    #[default]
+    AsRequested,
+    /// It is continued, as by llama-server.
+    Never,
+    /// It is closed, unless the request asks for a continuation.
+    Always,
+}
+
+/// What is not in the request: the tokenizer's side, and what the caller of this crate chooses.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The text of the BOS token.
+    pub bos: String,
+    /// The text of the EOS token.
+    pub eos: String,
+    /// Whether the tokenizer adds a BOS. The prompt has none then.
+    pub add_bos: bool,
+    /// Whether the tokenizer adds an EOS. The prompt has none then.
+    pub add_eos: bool,
+    /// What stands for an image, a sound or a film. Without it they are refused.
+    pub media_marker: Option<String>,
+    /// What becomes of a last message of the assistant's.
+    pub closing: Closing,
+}
 
 /// Whether, and where, the last message is continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

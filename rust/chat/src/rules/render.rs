@@ -3,8 +3,7 @@
 //! Source: `common_chat_template_direct_apply_impl` in `common/chat.cpp` of llama.cpp. Deviations: none.
 
 use super::caps::keeping_thinking;
-use super::chat::Options;
-use super::params::{Params, Scene};
+use super::params::{Options, Params, Scene};
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::language::Value;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::ast::{Expression, Filter, NameId, Node, Property};
 use super::super::failure::{Outcome, failed};
 use super::super::functions;
-use super::super::value::{Args, Code, Function, Native, Value, mark};
+use super::super::value::{Args, Code, Native, Value, mark};
 use super::{Machine, Scopes};
 
 impl<'p> Machine<'p> {
@@ -18,7 +18,7 @@ impl<'p> Machine<'p> {
         let scope = self.scopes.open();
         let body = Value::function(self.name(caller), Code::Macro(number, Some(slots)), None);
         self.scopes.set(caller, body);
-        let result = self.call_value(&callee, arguments);
+        let result = self.call(&callee, arguments);
         self.scopes.close(scope);
         result
     }
@@ -36,7 +36,10 @@ impl<'p> Machine<'p> {
         native(&mut self.run, arguments)
     }
 
-    pub(super) fn call(&mut self, function: &Function, mut arguments: Vec<Value>) -> Outcome<Value> {
+    fn call(&mut self, callee: &Value, mut arguments: Vec<Value>) -> Outcome<Value> {
+        let Value::Function(function) = callee else {
+            return failed(format!("cannot call {}", callee.type_name()));
+        };
         if let Some(this) = &function.this {
             arguments.insert(0, this.clone());
         }
@@ -89,7 +92,7 @@ impl<'p> Machine<'p> {
         let mut values = self.evaluate_all(arguments)?;
         let Node::Member(object, Property::Name(name)) = &callee.node else {
             let callee = self.evaluate(callee)?;
-            return self.call_value(&callee, values);
+            return self.call(&callee, values);
         };
         self.at(callee.at, |machine| {
             let object = machine.evaluate(object)?;
@@ -99,15 +102,8 @@ impl<'p> Machine<'p> {
                 return machine.native(native, &Args { name, values });
             }
             let member = machine.member_of(&object, Value::String(name))?;
-            machine.call_value(&member, values)
+            machine.call(&member, values)
         })
-    }
-
-    pub(super) fn call_value(&mut self, callee: &Value, arguments: Vec<Value>) -> Outcome<Value> {
-        match callee {
-            Value::Function(function) => self.call(function, arguments),
-            _ => failed(format!("cannot call {}", callee.type_name())),
-        }
     }
 
     pub(super) fn filter(&mut self, (name, arguments): &'p Filter, mut input: Value) -> Outcome<Value> {
