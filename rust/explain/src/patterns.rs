@@ -3,16 +3,15 @@
 //! A family's patterns apply in sequence, each to every piece left by the one before it. Text that a pattern does not
 //! match stays a piece. A pattern that names a category sees *collapsed* text: each code point beyond ASCII becomes one
 //! character that stands for its category. Any other pattern sees code points, but all whitespace beyond ASCII as one
-//! character. For some patterns llama.cpp has hand-written [`code`], which takes precedence.
+//! character. For some patterns llama.cpp has hand-written code. It cuts as the pattern says, except for Kimi K2
+//! ([`KIMI_K2`]) and for the digits of AfMoE and Tiny Aya ([`groups_of_digits`]).
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`. The splitter is compiled from the same table, and its
 //! tests compare it with this. Time: that of a backtracking engine, quadratic for some patterns and texts.
 //!
 //! Deviations: none in the tokens. Empty pieces, which have none, are left out; if the engine gives up, so does this.
 
-mod code;
-#[cfg(test)]
-mod splitter_tests;
+use std::iter::repeat_n;
 
 use fancy_regex::{Regex, RegexBuilder};
 use ggtok_core::internals::interrupt::Ticker;
@@ -21,10 +20,15 @@ use ggtok_core::vocab::{FAMILIES, Family};
 
 use super::trace::{Cut, Pass};
 use super::{ExplainError, Result};
-use code::View;
 
 /// The backtracking limit of one match. Only a text on which the engine's time is not linear needs more.
 const MAX_STEPS_BACK: usize = 20_000_000;
+
+/// The families whose first pattern llama.cpp has code for.
+const HAND_WRITTEN: [&str; 8] = ["gpt2", "llama3", "qwen2", "qwen35", "kimi-k2", "gemma4", "afmoe", "tiny-aya"];
+
+/// What llama.cpp's code for Kimi K2's pattern, `\p{Han}+`, matches. `\p{L-Han}` are all letters but Han.
+const KIMI_K2: &str = r"\p{Han}+|[^\r\n\p{L}\p{N}]?\p{L-Han}+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// The compiled patterns of a family, in sequence.
 #[derive(Debug)]
@@ -37,21 +41,12 @@ pub(crate) struct Pattern {
     text: &'static str,
     /// The parts between top-level bars.
     alternatives: Vec<&'static str>,
+    is_hand_written: bool,
     is_collapsed: bool,
-    code: Option<HandWritten>,
-    /// `None` if only code can say what the pattern means.
+    /// Whether collapsed text tells Han from other characters.
+    sees_han: bool,
+    /// A group for each alternative; `None` if digits are grouped.
     regex: Option<Regex>,
-    /// Each alternative by itself, anchored to a given place.
-    alternative_regexes: Vec<Regex>,
-}
-
-/// llama.cpp's code for a pattern.
-#[derive(Debug)]
-enum HandWritten {
-    /// The end of the piece that starts at an index.
-    End(fn(View<'_>, usize) -> usize),
-    /// The lengths of all pieces.
-    Lengths(fn(View<'_>) -> Vec<usize>),
 }
 
 impl Patterns {
@@ -61,17 +56,6 @@ impl Patterns {
 
     /// The pieces after each pattern, and which of its alternatives matched them.
     pub(crate) fn passes(&self, text: &[u8]) -> Result<Vec<Vec<Cut>>> {
-        self.cut(text, true)
-    }
-
-    /// The byte ranges of all pieces of a text.
-    #[cfg(test)]
-    pub(crate) fn split(&self, text: &[u8]) -> Result<Vec<(usize, usize)>> {
-        let pieces = self.cut(text, false)?.pop().unwrap_or_default();
-        Ok(pieces.into_iter().map(|cut| (cut.start, cut.end)).collect())
-    }
-
-    fn cut(&self, text: &[u8], with_alternatives: bool) -> Result<Vec<Vec<Cut>>> {
         let (mut code_points, mut starts, mut at) = (Vec::new(), vec![0], 0);
         while at < text.len() {
             let (code_point, len) = utf8::decode_lossy(text, at);
@@ -79,25 +63,20 @@ impl Patterns {
             code_points.push(code_point);
             starts.push(at);
         }
-        // Lengths in code points.
-        let (mut lens, mut passes) = (vec![code_points.len()], Vec::new());
+        // In code points.
+        let (mut pieces, mut passes) = (vec![0..code_points.len()], Vec::new());
         for pattern in &self.0 {
-            let (mut rest, mut shorter, mut cuts) = (&code_points[..], Vec::new(), Vec::new());
-            for len in lens {
-                let (piece, after) = rest.split_at(len);
-                rest = after;
-                let seen: String = piece.iter().map(|&code_point| pattern.seen(code_point)).collect();
-                let (mut first, mut seen_at) = (code_points.len() - after.len() - len, 0);
-                for len in pattern.split(piece, &seen)?.into_iter().filter(|&len| len > 0) {
-                    let (from, end) = (seen_at, first + len);
-                    seen_at += seen[from..].chars().take(len).map(char::len_utf8).sum::<usize>();
-                    let alternative = if with_alternatives { pattern.alternative(&seen, from, seen_at)? } else { None };
-                    cuts.push(Cut { start: starts[first], end: starts[end], alternative });
-                    shorter.push(len);
-                    first = end;
+            let (mut shorter, mut cuts) = (Vec::new(), Vec::new());
+            for piece in pieces {
+                let mut start = piece.start;
+                for (len, alternative) in pattern.split(&code_points[piece])? {
+                    let end = start + len;
+                    cuts.push(Cut { start: starts[start], end: starts[end], alternative });
+                    shorter.push(start..end);
+                    start = end;
                 }
             }
-            lens = shorter;
+            pieces = shorter;
             passes.push(cuts);
         }
         Ok(passes)
@@ -106,37 +85,33 @@ impl Patterns {
 
 impl Pattern {
     fn new(text: &'static str) -> Self {
-        let is = |family: &str| {
-            FAMILIES.iter().any(|row| row.name == family && row.patterns.first().is_some_and(|first| *first == text))
+        let is = |name: &&str| {
+            let mut families = FAMILIES.iter().filter(|family| family.name == *name);
+            families.any(|family| family.patterns.first() == Some(&text))
         };
-        let code = match text {
-            _ if is("gpt2") => Some(HandWritten::End(code::gpt2)),
-            _ if is("llama3") => Some(HandWritten::End(|view, at| code::llama3(view, at, 3, false))),
-            _ if is("qwen2") => Some(HandWritten::End(|view, at| code::llama3(view, at, 1, false))),
-            _ if is("qwen35") => Some(HandWritten::End(|view, at| code::llama3(view, at, 1, true))),
-            _ if is("kimi-k2") => Some(HandWritten::End(code::kimi_k2)),
-            _ if is("gemma4") => Some(HandWritten::End(code::newlines)),
-            _ if is("afmoe") || is("tiny-aya") => Some(HandWritten::Lengths(code::digits)),
-            _ => None,
+        let hand_written = HAND_WRITTEN.iter().copied().find(is);
+        let matched = if hand_written == Some("kimi-k2") { KIMI_K2 } else { text };
+        let grouped = |(at, part): (usize, &str)| Some(format!("(?<a{at}>{})", rewrite(part)?));
+        let groups = match hand_written {
+            Some("afmoe" | "tiny-aya") => None,
+            _ => alternatives(matched).into_iter().enumerate().map(grouped).collect::<Option<Vec<_>>>(),
         };
-        let alternatives = alternatives(text);
-        let anchored = alternatives.iter().map(|alternative| compile(&format!(r"\G(?:{})", rewrite(alternative)?)));
         Self {
             text,
+            alternatives: alternatives(text),
+            is_hand_written: hand_written.is_some(),
             is_collapsed: text.contains(r"\p{"),
-            code,
-            regex: rewrite(text).and_then(|regex| compile(&regex)),
-            alternative_regexes: anchored.collect::<Option<_>>().unwrap_or_default(),
-            alternatives,
+            sees_han: matched == KIMI_K2,
+            regex: groups.and_then(|groups| compile(&groups.join("|"), MAX_STEPS_BACK)),
         }
     }
 
     /// A pass without cuts.
     pub(crate) fn pass(&self) -> Pass {
-        let applied_to = match (&self.code, self.is_collapsed) {
-            (Some(_), _) => "code",
-            (None, true) => "collapsed",
-            (None, false) => "code_points",
+        let applied_to = match (self.is_hand_written, self.is_collapsed) {
+            (true, _) => "code",
+            (false, true) => "collapsed",
+            (false, false) => "code_points",
         };
         Pass { pattern: self.text, alternatives: self.alternatives.clone(), applied_to, cuts: Vec::new() }
     }
@@ -150,6 +125,13 @@ impl Pattern {
             Some(char) if !self.is_collapsed => char,
             // A surrogate is not a `char`, so another code point that no pattern names stands for it.
             None if !self.is_collapsed => '\u{E000}',
+            _ if self.sees_han && unicode::is_han(code_point) => {
+                if flags.is_letter() {
+                    '\u{D6}'
+                } else {
+                    '\u{D7}'
+                }
+            }
             _ if flags.is_number() => '\u{D1}',
             _ if flags.is_letter() => '\u{D2}',
             _ if flags.is_punctuation() => '\u{D3}',
@@ -159,54 +141,57 @@ impl Pattern {
         }
     }
 
-    /// The lengths of the pieces into which the pattern cuts a piece, in code points, given what it sees.
-    fn split(&self, piece: &[u32], seen: &str) -> Result<Vec<usize>> {
-        let (mut lens, mut done, mut ticker) = (Vec::new(), 0, Ticker::default());
-        match (&self.code, &self.regex) {
-            (Some(HandWritten::Lengths(lengths)), _) => return Ok(lengths(View(piece))),
-            (Some(HandWritten::End(end_of_piece)), _) => {
-                while done < piece.len() {
-                    ticker.tick();
-                    let end = end_of_piece(View(piece), done);
-                    lens.push(end - done);
-                    done = end;
-                }
-            }
-            (None, Some(regex)) => {
-                let mut end = 0;
-                for found in regex.find_iter(seen) {
-                    ticker.tick();
-                    let found = found.map_err(|_| ExplainError::PatternTooSlow)?;
-                    let (before, len) = (seen[end..found.start()].chars().count(), found.as_str().chars().count());
-                    lens.extend([before, len]);
-                    (done, end) = (done + before + len, found.end());
-                }
-            }
-            (None, None) => {}
+    /// The lengths of the pieces into which the pattern cuts a piece, in code points, and the alternatives that match
+    /// them.
+    fn split(&self, piece: &[u32]) -> Result<Vec<(usize, Option<usize>)>> {
+        let Some(regex) = &self.regex else {
+            return Ok(groups_of_digits(piece).into_iter().map(|len| (len, None)).collect());
+        };
+        let seen: String = piece.iter().map(|&code_point| self.seen(code_point)).collect();
+        let (mut lens, mut end, mut ticker) = (Vec::new(), 0, Ticker::default());
+        for found in regex.captures_iter(&seen) {
+            ticker.tick();
+            let found = found.map_err(|_| ExplainError::PatternTooSlow)?;
+            let Some(whole) = found.get(0) else { continue };
+            let matches = |at: &usize| found.name(&format!("a{at}")).is_some();
+            lens.push((seen[end..whole.start()].chars().count(), None));
+            lens.push((whole.as_str().chars().count(), (0..self.alternatives.len()).find(matches)));
+            end = whole.end();
         }
-        lens.push(piece.len() - done);
+        lens.push((seen[end..].chars().count(), None));
+        lens.retain(|(len, _)| *len > 0);
         Ok(lens)
-    }
-
-    /// The first alternative that matches at byte `start` of a piece, if that match ends at `end`.
-    fn alternative(&self, seen: &str, start: usize, end: usize) -> Result<Option<usize>> {
-        for (index, regex) in self.alternative_regexes.iter().enumerate() {
-            if let Some(found) = regex.find_from_pos(seen, start).map_err(|_| ExplainError::PatternTooSlow)? {
-                return Ok((found.end() == end).then_some(index));
-            }
-        }
-        Ok(None)
     }
 }
 
-fn compile(pattern: &str) -> Option<Regex> {
-    RegexBuilder::new(pattern).backtrack_limit(MAX_STEPS_BACK).build().ok()
+/// The lengths of pieces that end after every third digit, counted from the last one of a run. A piece goes on over
+/// anything that is not a digit.
+///
+/// Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split_custom_afmoe`.
+fn groups_of_digits(piece: &[u32]) -> Vec<usize> {
+    let is_digit = |code_point: &u32| unicode::flags(*code_point).is_number();
+    let (mut lens, mut open) = (Vec::new(), 0);
+    for run in piece.chunk_by(|one, other| is_digit(one) == is_digit(other)) {
+        open += run.len();
+        if is_digit(&run[0]) {
+            let full = (run.len() - 1) / 3;
+            lens.push(open - 3 * full);
+            lens.extend(repeat_n(3, full));
+            open = 0;
+        }
+    }
+    lens.extend((open > 0).then_some(open));
+    lens
+}
+
+fn compile(pattern: &str, limit: usize) -> Option<Regex> {
+    RegexBuilder::new(pattern).backtrack_limit(limit).build().ok()
 }
 
 /// The byte ranges of a regex's matches in a short text, or `None` if it is not valid or takes too long.
 #[must_use]
 pub fn regex_matches(regex: &str, text: &str) -> Option<Vec<(usize, usize)>> {
-    let regex = RegexBuilder::new(regex).backtrack_limit(MAX_STEPS_BACK / 200).build().ok()?;
+    let regex = compile(regex, MAX_STEPS_BACK / 200)?;
     regex.find_iter(text).map(|found| found.ok().map(|found| (found.start(), found.end()))).collect()
 }
 
@@ -242,7 +227,9 @@ fn rewrite(pattern: &str) -> Option<String> {
             '\\' => match chars.next() {
                 Some('p') => match chars.by_ref().take_while(|&char| char != '}').collect::<String>().as_str() {
                     "{N" => "\u{D1}0-9",
-                    "{L" | "{Lu" | "{Ll" | "{Lt" | "{Lm" | "{Lo" => "\u{D2}A-Za-z",
+                    "{Han" => "\u{D6}\u{D7}",
+                    "{L-Han" => "\u{D2}A-Za-z",
+                    "{L" | "{Lu" | "{Ll" | "{Lt" | "{Lm" | "{Lo" => "\u{D2}\u{D6}A-Za-z",
                     "{P" => r"\u{D3}!-#%-*,-/:;?@\[\\\]_{}",
                     "{M" => "\u{D4}",
                     "{S" => r"\u{D5}$+<=>\^`|~",
@@ -279,63 +266,4 @@ fn rewrite(pattern: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::LazyLock;
-
-    use ggtok_core::vocab::{FAMILIES, Family};
-    use proptest::prelude::*;
-
-    use super::Patterns;
-    use crate::trace::Cut;
-
-    static ALL: LazyLock<Vec<(&Family, Patterns)>> =
-        LazyLock::new(|| FAMILIES.iter().map(|family| (family, Patterns::new(family))).collect());
-
-    fn patterns(name: &str) -> &'static Patterns {
-        &ALL.iter().find(|(family, _)| family.name == name).expect("a family").1
-    }
-
-    #[test]
-    fn every_pattern_has_a_regex_or_code_and_is_its_alternatives() {
-        for (family, patterns) in ALL.iter() {
-            for pattern in &patterns.0 {
-                assert!(pattern.regex.is_some() || pattern.code.is_some(), "{}: {}", family.name, pattern.text);
-                assert_eq!(pattern.alternatives.join("|"), pattern.text);
-                if pattern.regex.is_some() {
-                    assert_eq!(pattern.alternative_regexes.len(), pattern.alternatives.len(), "{}", family.name);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn pieces_know_their_alternatives() {
-        let cut = |start, end, alternative| Cut { start, end, alternative };
-        let patterns = patterns("starcoder");
-        assert_eq!((patterns.0[1].alternatives.len(), patterns.0[1].alternatives[10]), (11, r"\s+(?!\S)"));
-        let found = patterns.passes("it's é1".as_bytes()).unwrap();
-        assert_eq!(found[0], [cut(0, 7, None), cut(7, 8, Some(0))]);
-        // Cutting before a space that does not match is a quirk of llama.cpp's code.
-        assert_eq!(found[1], [cut(0, 2, Some(7)), cut(2, 4, Some(0)), cut(4, 7, Some(7)), cut(7, 8, Some(8)),]);
-        let found = self::patterns("bloom").passes(b"a, b").unwrap();
-        assert_eq!(found, [[cut(0, 1, Some(0)), cut(1, 2, None), cut(2, 4, Some(0))]]);
-    }
-
-    proptest! {
-        #[test]
-        fn cuts_tile_the_text_and_matches_are_named(text in "[a-cA-C0-9 .,'\n中é\u{301}]{0,30}") {
-            for (family, patterns) in ALL.iter() {
-                for (pattern, cuts) in patterns.0.iter().zip(patterns.passes(text.as_bytes()).expect("short")) {
-                    let ends = cuts.iter().map(|cut| cut.end);
-                    let starts: Vec<_> = [0].into_iter().chain(ends).take(cuts.len()).collect();
-                    prop_assert_eq!(cuts.iter().map(|cut| cut.start).collect::<Vec<_>>(), starts);
-                    prop_assert_eq!(cuts.last().map_or(0, |cut| cut.end), text.len());
-                    // Two adjacent stretches without a match would be one.
-                    let unmatched = |pair: &[Cut]| pair.iter().all(|cut| cut.alternative.is_none());
-                    let is_sure = pattern.code.is_none() && family.patterns.len() == 1;
-                    prop_assert!(!is_sure || !cuts.windows(2).any(unmatched), "{}: {:?}", family.name, cuts);
-                }
-            }
-        }
-    }
-}
+mod tests;

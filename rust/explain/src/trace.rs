@@ -7,15 +7,8 @@
 mod choosing;
 mod merging;
 
-pub use choosing::{
-    Attempt, Best, Candidate, CostCandidate, CostPosition, CostStep, HashedGroup, LatticePosition, Match,
-    NormalizedCodePoint, PathStep, Plamo2, Prefix, Rwkv, Test, TrieStep, Unigram, Word, WordPiece, XcdaHeader,
-    XcdaStep,
-};
-pub use merging::{
-    Bigram, Bpe, ByteToken, Cut, HybridDna, Kmer, Merging, Pass, Piece, Pop, RevMerge, Spm, Stretch, Symbol,
-    SymbolTokens,
-};
+pub use choosing::*;
+pub use merging::*;
 
 use ggtok_core::TokenId;
 use serde::Serialize;

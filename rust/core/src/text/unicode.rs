@@ -110,7 +110,7 @@ const fn high_flags(code_point: u32) -> Flags {
 }
 
 /// Whether llama.cpp counts a code point as Han (`unicode_cpt_is_han`): blocks of ideographs, assigned or not.
-pub(crate) fn is_han(code_point: u32) -> bool {
+pub fn is_han(code_point: u32) -> bool {
     matches!(
         code_point,
         0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x2_0000..=0x2_A6DF | 0x2_A700..=0x2_EBEF | 0x2_F800..=0x2_FA1F

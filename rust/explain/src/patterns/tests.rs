@@ -1,4 +1,4 @@
-//! The automata and masks of the core cut texts as the patterns do.
+//! Cuts know their alternatives, and the automata and masks of the core cut texts as the patterns do.
 
 use std::collections::HashSet;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -9,6 +9,7 @@ use ggtok_core::vocab::{FAMILIES, Family};
 use proptest::prelude::*;
 
 use super::Patterns;
+use crate::trace::Cut;
 
 struct Case {
     name: &'static str,
@@ -26,7 +27,9 @@ impl Case {
     fn check(&self, text: &[u8]) {
         let (mut pieces, mut learned) = (Vec::new(), self.learned.lock().unwrap_or_else(PoisonError::into_inner));
         self.splitter.split(text, &mut learned, |start, end| pieces.push((start, end)));
-        assert_eq!(Ok(pieces), self.patterns.split(text), "{}: {:?}", self.name, String::from_utf8_lossy(text));
+        let expected = self.patterns.passes(text).expect("a text without long runs").pop().unwrap_or_default();
+        let expected = Vec::from_iter(expected.into_iter().map(|cut| (cut.start, cut.end)));
+        assert_eq!(pieces, expected, "{}: {:?}", self.name, String::from_utf8_lossy(text));
     }
 }
 
@@ -140,6 +143,54 @@ fn contractions_split_as_by_the_patterns() {
         for before in ["", "a", " ", "1", "é'"] {
             let text = format!("{before}'{first}{second}a");
             CASES.iter().for_each(|case| case.check(text.as_bytes()));
+        }
+    }
+}
+
+static ALL: LazyLock<Vec<(&Family, Patterns)>> =
+    LazyLock::new(|| FAMILIES.iter().map(|family| (family, Patterns::new(family))).collect());
+
+fn patterns(name: &str) -> &'static Patterns {
+    &ALL.iter().find(|(family, _)| family.name == name).expect("a family").1
+}
+
+#[test]
+fn every_pattern_has_a_regex_or_groups_digits_and_is_its_alternatives() {
+    for (family, patterns) in ALL.iter() {
+        for (at, pattern) in patterns.0.iter().enumerate() {
+            let groups_digits = at == 0 && ["afmoe", "tiny-aya"].contains(&family.name);
+            assert_eq!(pattern.regex.is_none(), groups_digits, "{}: {}", family.name, pattern.text);
+            assert_eq!(pattern.alternatives.join("|"), pattern.text);
+        }
+    }
+}
+
+#[test]
+fn pieces_know_their_alternatives() {
+    let cut = |start, end, alternative| Cut { start, end, alternative };
+    let patterns = patterns("starcoder");
+    assert_eq!((patterns.0[1].alternatives.len(), patterns.0[1].alternatives[10]), (11, r"\s+(?!\S)"));
+    let found = patterns.passes("it's é1".as_bytes()).unwrap();
+    assert_eq!(found[0], [cut(0, 7, None), cut(7, 8, Some(0))]);
+    assert_eq!(found[1], [cut(0, 2, Some(7)), cut(2, 4, Some(0)), cut(4, 7, Some(7)), cut(7, 8, Some(8))]);
+    let found = self::patterns("bloom").passes(b"a, b").unwrap();
+    assert_eq!(found, [[cut(0, 1, Some(0)), cut(1, 2, None), cut(2, 4, Some(0))]]);
+}
+
+proptest! {
+    #[test]
+    fn cuts_tile_the_text_and_matches_are_named(text in "[a-cA-C0-9 .,'\n中é\u{301}]{0,30}") {
+        for (family, patterns) in ALL.iter() {
+            for (pattern, cuts) in patterns.0.iter().zip(patterns.passes(text.as_bytes()).expect("short")) {
+                let ends = cuts.iter().map(|cut| cut.end);
+                let starts: Vec<_> = [0].into_iter().chain(ends).take(cuts.len()).collect();
+                prop_assert_eq!(cuts.iter().map(|cut| cut.start).collect::<Vec<_>>(), starts);
+                prop_assert_eq!(cuts.last().map_or(0, |cut| cut.end), text.len());
+                // Two adjacent stretches without a match would be one.
+                let unmatched = |pair: &[Cut]| pair.iter().all(|cut| cut.alternative.is_none());
+                let is_sure = !pattern.is_hand_written && family.patterns.len() == 1;
+                prop_assert!(!is_sure || !cuts.windows(2).any(unmatched), "{}: {:?}", family.name, cuts);
+            }
         }
     }
 }
