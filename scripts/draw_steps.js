@@ -177,12 +177,12 @@ function answer({ trace, values, width }) {
   return values.map(([stageAt, stepAt]) => {
     const stage = made.at(stageAt);
     if (stepAt === null && stage?.opens) {
-      const nodes = stage.draw(null, { width }).filter((node) => node != null);
+      const nodes = stage.draw(null, { width }).filter((node) => node != null && node.tag !== "details");
       return { caption: plain(stage.caption(null)), title: stage.title, ...picture(nodes, stage.title, width) };
     }
     const step = stepAt < 0 ? lengthOf(stage) + stepAt : Number(stepAt);
     if (!stage || step < 0 || step >= lengthOf(stage)) throw new RangeError(`no step ${stageAt}, ${stepAt}`);
-    const nodes = (stage.draw?.(step, { width }) ?? []).filter((node) => node != null);
+    const nodes = (stage.draw?.(step, { width }) ?? []).filter((node) => node != null && node.tag !== "details");
     return { caption: plain(stage.caption(step)), title: stage.title, ...picture(nodes, stage.title, width) };
   });
 }

@@ -427,7 +427,7 @@ def test_the_same_seed_makes_the_same_texts() -> None:
 
     from ggtok.lab.verify.text_generator import TextGenerator
 
-    first, second = (TextGenerator(Random("1"), [], [b"a", b"bc"], [b"<s>"]) for _ in range(2))
+    first, second = (TextGenerator(Random("1"), [b"a", b"bc"], [b"<s>"]) for _ in range(2))
     texts = [first.text() for _ in range(300)]
     assert texts == [second.text() for _ in range(300)]
     assert any(b"\xc0" in text for text in texts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -31,6 +31,8 @@ from .vocabularies import Target
 
 NUM_TOKENS = 256
 """Tokens of a vocabulary that a round compares."""
+NATURAL = 8
+"""Made-up texts for each slice of natural text."""
 FINDINGS_PER_ROUND = 3
 """Further differing texts of a round are counted, but neither shrunk nor printed."""
 MAX_TOLD = 40
@@ -92,7 +94,8 @@ class Campaign:
         comparing.open(str(target.path(self.directory)), target.all_overrides())
         if comparing.num_tokens is not None:
             comparing.compare_specials()
-            comparing.compare_made_up(rng, self.num_texts, corpora())
+            comparing.compare_made_up(rng, self.num_texts)
+            comparing.compare_ids(comparing.compare_texts([*slices(rng, self.num_texts // NATURAL)]))
             num_tokens = comparing.num_answered()
             comparing.compare([("token", rng.randrange(num_tokens)) for _ in range(NUM_TOKENS if num_tokens else 0)])
         elif not comparing.num_differences:
@@ -127,3 +130,10 @@ class Campaign:
                 opened = Tokenizer.from_gguf(target.path(self.directory), overrides=target.all_overrides())
                 comparing.known = Known(self.library, opened)
         return comparing
+
+
+def slices(rng: Random, num: int) -> Iterator[bytes]:
+    """Natural text, cut at any byte."""
+    for text in rng.choices(corpora() or [b"What is natural?"], k=num):
+        at = rng.randrange(len(text))
+        yield text[at : at + int(2 ** rng.uniform(2, 10))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from ..errors import ArgumentTypeError, GgtokError
 from ..tokenizer.base import BaseTokenizer, Text
 from ..tokenizer.cuts import Cuts, Pair, character, compare
 from ..tokenizer.vocab import Token, TokenAttribute, attributes
+from .explain.utf8 import to_text
 
 NUM_SHOWN = 5
 """Entries of a list that the printed form shows."""
@@ -60,26 +61,12 @@ class Difference:
     piece_b: bytes | None
 
 
+@dataclass(init=False, slots=True, eq=False, repr=False)
 class Diff:
     """How two tokenizers differ, as `ggtok.diff` returns it. It is true if they differ in anything.
 
     `print` shows a summary, `to_dict` returns everything for JSON.
     """
-
-    __slots__ = (
-        *(
-            "_sides",
-            "added",
-            "attributes",
-            "charsmap",
-            "cuts",
-            "merges_added",
-            "merges_moved",
-            "merges_removed",
-            "moved",
-        ),
-        *("first_difference", "merges_differ", "num_shared", "removed", "scores", "settings", "special"),
-    )
 
     _sides: Pair[BaseTokenizer]
     settings: Mapping[str, tuple[object, object]]
@@ -116,7 +103,7 @@ class Diff:
         return [name for name in self._names() if name != "num_shared" and getattr(self, name)]
 
     def _names(self) -> list[str]:
-        return [name for name in self.__slots__ if name != "_sides"]
+        return [each.name for each in fields(self) if each.name != "_sides"]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as dicts, lists, strings and numbers. Bytes become text, with U+FFFD for what is not UTF-8."""
@@ -390,10 +377,7 @@ def lists(found: Diff, most: int | None = None) -> list[str]:
 
 def quoted(piece: bytes) -> str:
     """A piece in quotes, with invisible characters escaped; `b'...'` if it is not UTF-8."""
-    try:
-        return repr(piece.decode("utf-8"))
-    except UnicodeDecodeError:
-        return repr(piece)
+    return repr(to_text(piece))
 
 
 def plain(value: Any) -> Any:

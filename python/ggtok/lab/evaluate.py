@@ -19,6 +19,7 @@ from ..tokenizer.base import READ_SIZE, BaseTokenizer
 from ..tokenizer.numbers import at_least
 from ..tokenizer.text_or_path import either, is_file_name, paths, refuse_lone, warn_of_name, watched
 from ..tokenizer.vocab import TokenAttribute, attributes
+from .explain.utf8 import to_text
 
 TextSource: TypeAlias = str | os.PathLike[str] | Iterable[str]
 
@@ -362,13 +363,5 @@ def _kinds(tokenizer: BaseTokenizer) -> tuple[set[int], set[int], set[int]]:
     if (unk := tokenizer.vocab.unk_id) is not None:
         unknown.add(unk)
     usable = {id for id, bits in enumerate(bits_of) if not bits & never}
-    partial = {id for id in usable if bits_of[id] & byte or not _is_text(pieces[id])}
+    partial = {id for id in usable if bits_of[id] & byte or isinstance(to_text(pieces[id]), bytes)}
     return unknown, partial, usable
-
-
-def _is_text(piece: bytes) -> bool:
-    try:
-        piece.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -13,16 +13,17 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
 from importlib.resources import files
 
+from ...tokenizer.notebook import printed
 from ...trace import Text
+from . import terminal_tables
 from .record import Record, reasons
 from .sections import origin_of, sections
-from .tables import Cell, Column, Row, Section
+from .tables import Cell, Row, Section
 from .terminal import fitted
-from .terminal_tables import cells, headline, shortened, shown
+from .terminal_tables import headline, shortened, shown
+from .units import text_face
 from .utf8 import to_bytes
 from .words import words
 
@@ -38,19 +39,16 @@ MAX_PAIRS = 500
 EXACT = 1 << 53
 """JavaScript's integers are not exact beyond this."""
 
-SLICE = 256
-"""How many rows become JSON at once."""
-
 FRAGMENT_TOKENS = 2000
 FRAGMENT_SECTIONS = 40
 FRAGMENT_ROWS = 60
 """The most tokens, sections, and rows of a section in a fragment, which a notebook keeps with its output."""
 
+FRAGMENT_WIDTH = 100
+"""The columns of a table in a fragment."""
+
 TONES = ("64, 140, 220", "220, 150, 30", "40, 160, 110", "170, 90, 190")
 """Red, green and blue of the tokens' colours; pale enough to read text on in light and dark notebooks."""
-
-CONTROLS = {code: 0x2400 + code for code in range(0x20)} | {0x0A: "↵", 0x7F: "␡"}
-"""How controls are shown."""
 
 
 def page(trace: Record) -> str:
@@ -124,9 +122,6 @@ def _base64(value: object) -> dict[str, str]:
 _dumps = json.JSONEncoder(separators=(",", ":"), default=_base64).encode
 """JSON without spaces; bytes are in base64."""
 
-_finite = json.JSONEncoder(separators=(",", ":"), default=_base64, allow_nan=False).encode
-"""The same, but a ValueError if a number is not finite."""
-
 
 def _whys(trace: Record) -> list[tuple[int, object]]:
     """Why each of the first tokens is not one token with the next: its place, and the answer."""
@@ -140,19 +135,13 @@ def _whys(trace: Record) -> list[tuple[int, object]]:
 
 
 def _section(section: Section) -> str:
-    """A table as JSON. Rows are written in slices: a long call would not see Ctrl-C."""
+    """A table as JSON. Rows are written one by one: a long call would not see Ctrl-C."""
     parts = {"title": _dumps(section.title), "about": _dumps(section.about), "columns": _dumps(section.columns)}
-    slices = (section.rows[at : at + SLICE] for at in range(0, len(section.rows), SLICE))
-    return _object({**parts, "rows": _array(map(_rows, slices))})
+    return _object({**parts, "rows": _array(map(_row, section.rows))})
 
 
-def _rows(rows: Iterable[Row]) -> str:
-    """Rows as JSON, without brackets around them."""
-    values = [(row.cells, *(row.span or (None, None)), row.mark) for row in rows]
-    if not [value for row in values for value in row[0] if type(value) is int and not -EXACT <= value <= EXACT]:
-        with suppress(ValueError):
-            return _finite(values)[1:-1]
-    return _dumps([(list(map(_exact, cells)), *others) for cells, *others in values])[1:-1]
+def _row(row: Row) -> str:
+    return _dumps((list(map(_exact, row.cells)), *(row.span or (None, None)), row.mark))
 
 
 def _exact(value: Cell) -> Cell:
@@ -183,7 +172,7 @@ def _tokens(trace: Record) -> Iterator[str]:
             f'<span title="token {token.id}{", " * bool(kind)}{kind}" style="display: inline-block; margin: 1px; '
             f"padding: 1px 4px; border: {border}; border-radius: 4px; background: rgba({TONES[place % len(TONES)]}, "
             '0.25); font-family: monospace; white-space: pre-wrap; vertical-align: top">'
-            f"{html.escape(_visible(token.piece or token.text))}<br>"
+            f"{html.escape(text_face(token.piece or token.text))}<br>"
             f'<span style="font-size: 75%">{token.id}</span></span>'
         )
         if to_bytes(token.piece).endswith(b"\n"):
@@ -192,28 +181,7 @@ def _tokens(trace: Record) -> Iterator[str]:
         yield f"<p>… {len(trace.tokens) - FRAGMENT_TOKENS} more tokens …</p>"
 
 
-def _visible(text: Text) -> str:
-    """A text in which newlines and other controls are seen, or bytes in hexadecimal."""
-    return text.hex(" ").upper() if isinstance(text, bytes) else text.translate(CONTROLS)
-
-
 def _table(section: Section) -> str:
-    head = "".join(_element("th", column, column.name) for column in section.columns)
-    rows = [
-        f'<tr><td colspan="{len(section.columns)}">… {row} more rows …</td></tr>'
-        if isinstance(row, int)
-        else f"<tr>{''.join(map(partial(_element, 'td'), section.columns, cells(section, row)))}</tr>"
-        for row in shortened(section.rows, FRAGMENT_ROWS)
-    ]
-    return (
-        f"<details><summary>{html.escape(section.title)} ({len(section.rows)})</summary>"
-        f'<p style="margin: 4px 0">{html.escape(section.about)}</p><div style="overflow-x: auto"><table><thead><tr>'
-        f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div></details>"
-    )
-
-
-def _element(tag: str, column: Column, value: str) -> str:
-    align = "right" if column.kind == "number" else "left"
-    font = "monospace" if column.kind in ("text", "texts") else "inherit"
-    style = f"padding: 1px 8px; text-align: {align}; white-space: pre-wrap; font-family: {font}"
-    return f'<{tag} style="{style}">{html.escape(value)}</{tag}>'
+    table = terminal_tables.printed(section, FRAGMENT_WIDTH, FRAGMENT_ROWS, colors=False)
+    rows = printed(table.removeprefix(f"{section.title}\n"))
+    return f"<details><summary>{html.escape(section.title)} ({len(section.rows)})</summary>{rows}</details>"

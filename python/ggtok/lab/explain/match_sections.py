@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...trace import Best, Candidate, Origin, Plamo2, Prefix, Rwkv, Test, Unigram, WordPiece, XcdaStep
+from ...trace import Best, Candidate, Plamo2, Prefix, Rwkv, Test, Unigram, WordPiece, XcdaStep
 from .origins import Cuts, Origins, shifted
-from .tables import LazyRows, Mark, Row, Section, byte_name, section, walked, won, yes
+from .tables import Mark, Row, Section, byte_name, section, walked, won, yes
 from .utf8 import to_bytes, to_text
 
 ROLES = {
@@ -71,7 +71,7 @@ def word_piece(steps: WordPiece, text: bytes, start: int) -> Iterator[Section]:
 def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
     """The tables of Unigram for a fragment that starts at byte `start`."""
     original = Cuts(text, shifted(start))
-    normalized = Cuts(to_bytes(steps.normalized), Origins(_appended(steps), start).span)
+    normalized = Cuts(to_bytes(steps.normalized), Origins(steps.origins, start).span)
     if steps.charsmap is not None:
         yield section(
             "charsmap",
@@ -91,7 +91,7 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
         "Normalization",
         "From left to right, the longest text that the character map knows is replaced.",
         "start:number, end:number, text:text, what happens:word, replacement:text, appended:text",
-        LazyRows(prefix, [(part,) for part in steps.prefixes]),
+        map(prefix, steps.prefixes),
     )
     yield section(
         "xcda",
@@ -99,7 +99,7 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
         "Each byte leads to the next node by exclusive or with BASE; the walk ends if LCHECK is another byte.",
         "start:number, byte:word, node:number, unit:word, BASE:number, LCHECK:word, LEAF:word, value:number,"
         " what happens:word",
-        LazyRows(_xcda_row, [(part, step, start) for part in steps.prefixes for step in part.walk]),
+        (_xcda_row(part, step, start) for part in steps.prefixes for step in part.walk),
     )
     yield section(
         "normalized",
@@ -123,7 +123,7 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
         "From each place every token that starts there continues the best path to it; the highest sum is kept.",
         "from:number, to:number, text:text, token:number, score:number, sum:number, best before:number,"
         " what happens:word",
-        LazyRows(candidate, [(at, each) for at, each in candidates if each is not None]),
+        (candidate(at, each) for at, each in candidates if each is not None),
     )
 
     def best_row(best: Best) -> Row:
@@ -137,7 +137,7 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
         "Best path to each place (tokenization_results)",
         "The last token of the best path, where it starts, and the sum of scores.",
         "place:number, token:number, from:number, text:text, sum:number",
-        LazyRows(best_row, [(best,) for best in steps.best]),
+        map(best_row, steps.best),
     )
     rows = []
     for step in steps.path:
@@ -158,18 +158,6 @@ def _xcda_row(part: Prefix, step: XcdaStep, start: int) -> Row:
     lcheck, leaf = byte_name(step.lcheck), yes(step.leaf)
     cells = (part.start, byte_name(step.byte), step.node, unit, step.base, lcheck, leaf, step.value, what)
     return Row(cells, (start + part.start, start + part.end), walked(step.value, step.matched))
-
-
-def _appended(steps: Unigram) -> Iterator[Origin]:
-    # What was not appended for a part of the text is the space before it.
-    sizes = [len(to_bytes(part.appended)) for part in steps.prefixes]
-    at = len(to_bytes(steps.normalized)) - sum(sizes)
-    if at:
-        yield Origin(0, at, 0, 0)
-    for part, size in zip(steps.prefixes, sizes, strict=True):
-        if size:
-            yield Origin(at, at + size, part.start, part.end)
-        at += size
 
 
 def rwkv(steps: Rwkv, text: bytes, start: int) -> Iterator[Section]:

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from ...trace import Bigram, Bpe, HybridDna, Merging, Piece, Spm, Symbol, SymbolTokens, Text
 from .origins import Cuts, Origins, Spans
-from .tables import Cell, LazyRows, Row, Section, Span, section, won
+from .tables import Cell, Row, Section, Span, section, won
 from .utf8 import to_bytes
 
 WINDOW = 3
@@ -197,16 +197,14 @@ def _merging(merging: Merging, spans: Spans, start: int, by: str, *, by_bytes: b
         f"Symbols{named}",
         "Merging begins with these, each linked to the one before it and the one after it.",
         links,
-        LazyRows(
-            lambda symbol: Row(_links(symbol), at(symbol.index, symbol.text)), [(each,) for each in merging.symbols]
-        ),
+        [Row(_links(symbol), at(symbol.index, symbol.text)) for symbol in merging.symbols],
     )
     yield section(
         "queue",
         f"Queue{named}",
         f"Neighbours that can merge wait in a queue: {order} comes first, the leftmost of equal ones.",
         f"{by}:number, size:number, text:text, left:number, right:number, token:number",
-        LazyRows(queued, [(each,) for each in merging.queue]),
+        map(queued, merging.queue),
     )
     yield section(
         "merges",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TypeAlias
 
 from ...trace import Origin
@@ -21,25 +22,23 @@ class Origins:
     `start` is where the fragment starts; the origins count from there.
     """
 
-    def __init__(self, origins: Iterable[Origin], start: int) -> None:
-        self.start = start
-        found = tuple(origins)
-        self._starts = [origin.start for origin in found]
-        self._ends = [origin.end for origin in found]
-        # A stretch of the same length was copied, byte for byte; any other stands for all of its origin.
-        self._copied = [origin.end - origin.start == origin.to - origin.from_ for origin in found]
-        self._from = [origin.from_ for origin in found]
-        self._to = [origin.to for origin in found]
+    def __init__(self, origins: tuple[Origin, ...], start: int) -> None:
+        self.origins, self.start = origins, start
 
     def span(self, start: int, end: int) -> Span:
         """The bytes of the text that the bytes `start` to `end` of the rewritten text come from."""
-        if not self._starts:
+        if not self.origins:
             return self.start, self.start
-        first = max(bisect_right(self._starts, start) - 1, 0)
-        last = min(bisect_left(self._ends, end), len(self._ends) - 1)
-        low = self._from[first] + start - self._starts[first] if self._copied[first] else self._from[first]
-        high = self._to[last] + end - self._ends[last] if self._copied[last] else self._to[last]
+        first = self.origins[max(bisect_right(self.origins, start, key=attrgetter("start")) - 1, 0)]
+        last = self.origins[min(bisect_left(self.origins, end, key=attrgetter("end")), len(self.origins) - 1)]
+        low = first.from_ + (start - first.start if _is_copied(first) else 0)
+        high = last.to + (end - last.end if _is_copied(last) else 0)
         return self.start + low, self.start + max(high, low)
+
+
+def _is_copied(origin: Origin) -> bool:
+    """Whether a stretch was copied byte for byte, which has the same length; any other stands for all of its origin."""
+    return origin.end - origin.start == origin.to - origin.from_
 
 
 def shifted(start: int) -> Spans:

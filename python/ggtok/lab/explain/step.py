@@ -278,7 +278,7 @@ def walk(trace: Trace, *, colors: bool) -> None:
         os.write(screen, b"\x1b[0m\x1b[?25h\x1b[?1049l")
         termios.tcsetattr(keys, termios.TCSADRAIN, before)
 
-    state, next_step = Walk(trace), 0.0
+    state, since = Walk(trace), time.monotonic()
     with restored(begin, end):
         while True:
             size = shutil.get_terminal_size()
@@ -286,19 +286,14 @@ def walk(trace: Trace, *, colors: bool) -> None:
             if drawn != [size, lines]:
                 drawn[:] = [size, lines]
                 draw(screen, lines)
-            wait = POLL
-            if state.plays:
-                now = time.monotonic()
-                next_step = (
-                    min(next_step, now + 1 / SPEEDS[state.speed]) if next_step else now + 1 / SPEEDS[state.speed]
-                )
-                wait = min(POLL, max(next_step - now, 0))
+            due = since + 1 / SPEEDS[state.speed]
+            wait = min(POLL, max(due - time.monotonic(), 0)) if state.plays else POLL
             if not select.select([keys], [], [], wait)[0]:
-                if state.plays and time.monotonic() >= next_step:
+                if state.plays and time.monotonic() >= due:
                     state.move("next")
-                    state.plays, next_step = not state.is_last(), 0.0
+                    state.plays, since = not state.is_last(), time.monotonic()
                 continue
-            next_step = 0.0
+            since = time.monotonic()
             read = os.read(keys, 1024)
             if read.endswith(b"\x1b") and select.select([keys], [], [], ESCAPE)[0]:
                 read += os.read(keys, 1024)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias, overload
+from typing import Literal, NamedTuple, TypeAlias
 
 from ...trace import Text
 
@@ -37,29 +37,6 @@ class Row(NamedTuple):
     mark: Mark = ""
 
 
-class LazyRows(Sequence[Row]):
-    """The rows of a long table, made when they are looked at: most views show a few."""
-
-    def __init__(self, make: Callable[..., Row], steps: Sequence[tuple[Any, ...]]) -> None:
-        """`make` returns the row of a step."""
-        self._make, self._steps = make, steps
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LazyRows) and [*self] == [*other]
-
-    def __len__(self) -> int:
-        return len(self._steps)
-
-    @overload
-    def __getitem__(self, at: int) -> Row: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Row]: ...
-    def __getitem__(self, at: int | slice) -> Row | list[Row]:
-        if isinstance(at, slice):
-            return [self._make(*step) for step in self._steps[at]]
-        return self._make(*self._steps[at])
-
-
 @dataclass(frozen=True, slots=True)
 class Section:
     """A table with what it shows."""
@@ -71,14 +48,14 @@ class Section:
     about: str
     """What happens in this step, in a sentence."""
     columns: tuple[Column, ...]
-    rows: Sequence[Row]
+    rows: tuple[Row, ...]
 
 
 def section(key: str, title: str, about: str, names: str, rows: Iterable[Row]) -> Section:
     """A section. `names` are those of its columns, `name:kind` each, with commas between them."""
     split = (name.partition(":") for name in names.split(", "))
     columns = tuple(Column(name, kind) for name, _, kind in split)
-    return Section(key, title, about, columns, rows if isinstance(rows, LazyRows) else tuple(rows))
+    return Section(key, title, about, columns, tuple(rows))
 
 
 def won(taken: bool) -> Mark:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from ...trace import Text
 from .record import Record
-from .utf8 import to_bytes, to_text
+from .utf8 import to_bytes
 
 VISIBLE = {code: 0x2400 + code for code in range(0x20)} | {0x0A: "↵", 0x20: "␣", 0x7F: "␡"}
 """How spaces and controls are shown."""
@@ -63,18 +64,13 @@ def printable(text: str) -> str:
 
 def face(data: bytes) -> str:
     """Bytes as a reader knows them: characters, and in hexadecimal what is a part of one."""
-    found = to_text(data)
-    if isinstance(found, str):
-        return "".join(each if each.isprintable() and each != " " else escaped(each) for each in found)
-    parts, at = [""], 0
-    while at < len(data):
-        size = next((size for size in (1, 2, 3, 4) if isinstance(to_text(data[at : at + size]), str)), 0)
-        if size:
-            parts[-1] += face(data[at : at + size])
+    parts: list[str] = []
+    for is_part, run in groupby(data.decode("utf-8", "surrogateescape"), lambda each: "\udc80" <= each <= "\udcff"):
+        if is_part:
+            parts += (f"{ord(each) - 0xDC00:02X}" for each in run)
         else:
-            parts += [f"{data[at]:02X}", ""]
-        at += size or 1
-    return " ".join(filter(None, parts))
+            parts.append("".join(each if each.isprintable() and each != " " else escaped(each) for each in run))
+    return " ".join(parts)
 
 
 def escaped(character: str) -> str:

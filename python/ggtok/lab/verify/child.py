@@ -26,7 +26,6 @@ class Process:
     def __init__(self, command: list[str], timeout: float, **options: Any) -> None:
         self.command, self.timeout = command, timeout
         """`timeout` is in seconds, for one answer: after that the process counts as hung."""
-        self.num_starts = 0
         self._options = options
         self._running: subprocess.Popen[bytes] | None = None
         self._stderr: IO[bytes] | None = None
@@ -34,7 +33,6 @@ class Process:
     def start(self) -> subprocess.Popen[bytes]:
         """Starts it, whatever it was."""
         self.close()
-        self.num_starts += 1
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._running = process = subprocess.Popen(
             self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, **self._options

@@ -132,21 +132,16 @@ class Comparing:
         """Decodes lists of ids with all flags."""
         self.compare([("decode", ids, *flags) for ids in lists for flags in FLAG_PAIRS])
 
-    def compare_made_up(self, rng: Random, num_texts: int, natural: Sequence[bytes] = ()) -> int:
-        """Texts that tokenizers disagree on, ids of them and any ids; returns how many texts.
-
-        Args:
-            rng: Everything random depends on it.
-            num_texts: How many texts to make.
-            natural: Texts to cut slices from.
-        """
+    def compare_made_up(self, rng: Random, num_texts: int) -> int:
+        """Texts that tokenizers disagree on, ids of them and any ids; returns how many texts. Everything random depends
+        on `rng`."""
         if not (num_tokens := self.num_answered()):
             return 0
         if self._catalogue is None:
             # The same for all rounds of a vocabulary: going through all tokens takes a while.
             (catalogue,) = self.reference.ask([("catalogue", CATALOGUE_SIZE, rng.randrange(1 << 30))])
             self._catalogue = catalogue[1]
-        generator = TextGenerator(rng, natural, *self._catalogue)
+        generator = TextGenerator(rng, *self._catalogue)
         texts = [generator.text() for _ in range(num_texts)] + [b""]
         if rng.random() < LONG_TEXT_CHANCE:
             texts.append(generator.long_text())

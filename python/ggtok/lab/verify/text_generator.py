@@ -86,22 +86,15 @@ def code_points_by_category() -> dict[str, list[int]]:
 
 
 class TextGenerator:
-    """Writes texts for one vocabulary: `pieces` of its tokens, and `cut_out`, the texts of its special ones.
+    """Writes texts for one vocabulary: `pieces` of its tokens, and `cut_out`, the texts of its special ones."""
 
-    `natural` are texts to cut slices from; there may be none.
-    """
-
-    def __init__(
-        self, rng: Random, natural: Sequence[bytes], pieces: Sequence[bytes], cut_out: Sequence[bytes]
-    ) -> None:
+    def __init__(self, rng: Random, pieces: Sequence[bytes], cut_out: Sequence[bytes]) -> None:
         self.rng = rng
-        self.natural = [text for text in natural if text]
         self.pieces = [piece for piece in pieces if piece] or [b"a"]
         self.cut_out = [text for text in cut_out if text] or [b"<s>"]
         self.letters = sorted({letter for piece in self.pieces[-64:] for letter in _characters(piece)})
         kinds: dict[Callable[[int], bytes], int] = {
-            self.natural_slice: 4 if self.natural else 0, self.odd_units: 2,
-            self.mixed_scripts: 2, self.any_code_points: 3, self.soup: 10, self.invalid_bytes: 2,
+            self.odd_units: 2, self.mixed_scripts: 2, self.any_code_points: 3, self.soup: 10, self.invalid_bytes: 2,
             self.random_bytes: 1, self.piece_soup: 4, self.letter_soup: 3, self.special_soup: 3, self.long_run: 2,
             self.dna: 1, self.class_runs: 3,
         }  # fmt: skip
@@ -121,12 +114,6 @@ class TextGenerator:
     def long_text(self) -> bytes:
         """Hundreds of texts in one, so that the caches fill and forget."""
         return b" ".join(self.text() for _ in range(600))
-
-    def natural_slice(self, size: int) -> bytes:
-        """Natural text, cut at any byte."""
-        text = self.rng.choice(self.natural)
-        at = self.rng.randrange(len(text))
-        return text[at : at + 4 * size]
 
     def odd_units(self, _: int) -> bytes:
         """A few odd units alone, beside each other, beside special tokens, and between words and line ends."""

@@ -43,20 +43,8 @@ function decoded(bytes) {
 
 const lengthOfCharacter = (byte) => (byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4);
 
-/** Bytes as a line of text in which everything can be seen: spaces, controls, and bytes that are not a character. */
-function label(text) {
-  const bytes = bytesOf(text);
-  let line = decoded(bytes);
-  if (line === null) {
-    line = "";
-    for (let at = 0; at < bytes.length; ) {
-      const n = lengthOfCharacter(bytes[at]);
-      const character = at + n <= bytes.length ? decoded(bytes.subarray(at, at + n)) : null;
-      line += character ?? `\\x${hex(bytes[at])}`;
-      at += character === null ? 1 : n;
-    }
-  }
-  return line.replace(/[\0-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]/g, (character) => {
+const visible = (line) =>
+  line.replace(/[\0-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]/g, (character) => {
     const code = character.charCodeAt(0);
     if (code === 0x20) return "␣";
     if (code === 0x0a) return "↵";
@@ -64,17 +52,20 @@ function label(text) {
     if (code === 0x7f) return "␡";
     return `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
   });
-}
 
-/** Bytes as people know them: whole characters as they are, and those that are only a part of one in hexadecimal. */
-function faceOf(bytes) {
+/** Bytes as a line of text in which everything can be seen: spaces, controls, and in hexadecimal what is only a part of
+ * a character. */
+function label(text) {
+  const bytes = bytesOf(text);
+  const whole = decoded(bytes);
+  if (whole !== null) return visible(whole);
   const parts = [""];
   for (let at = 0; at < bytes.length; ) {
     const n = lengthOfCharacter(bytes[at]);
-    const isWhole = at + n <= bytes.length && decoded(bytes.subarray(at, at + n)) !== null;
-    if (isWhole) parts[parts.length - 1] += label(bytes.subarray(at, at + n));
-    else parts.push(hex(bytes[at]), "");
-    at += isWhole ? n : 1;
+    const character = at + n <= bytes.length ? decoded(bytes.subarray(at, at + n)) : null;
+    if (character === null) parts.push(hex(bytes[at]), "");
+    else parts[parts.length - 1] += visible(character);
+    at += character === null ? 1 : n;
   }
   return parts.filter((part) => part).join(" ");
 }
@@ -123,18 +114,6 @@ const nodesOf = (told) =>
   told.split("\u0001").map((text, at) => (at % 2 ? el("strong", {}, text) : text.replace(TURNED, "$&\u200e")));
 /** The key of a sentence about `n` things. */
 const countedKey = (key, n) => (n === 1 ? `${key}_one` : n ? key : `${key}_none`);
-
-/** The last index in 0..n for which `isBefore` holds, which is true up to some index and false after it. */
-function lastIndex(n, isBefore) {
-  let low = 0;
-  let high = n - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (isBefore(middle)) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
 
 /** `size` indices around `middle`, inside 0..count. */
 function windowAround(middle, size, count) {

@@ -49,7 +49,7 @@ function compareView(view) {
   function go(at) {
     const { start, end, tokens } = cells[at];
     slider.value = at;
-    const text = faceOf(bytes.subarray(start, end));
+    const text = label(bytes.subarray(start, end));
     const character = characterAt(bytes, start).toLocaleString("en");
     place.textContent = `character ${character}: ${short(text, 20)}`;
     slider.setAttribute("aria-valuetext", place.textContent);

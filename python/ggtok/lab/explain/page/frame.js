@@ -1,16 +1,10 @@
-/* The frame around the steps: the idea, the bar of stages with a slider in the current one, what just happened, the
- * drawing, and what is folded below it. It knows nothing about tokenizers but units, which stages.js describes. */
+/* The frame around the steps: the idea, the bar of stages with a slider in the current one, what just happened, and
+ * the drawing. It knows nothing about tokenizers but units, which stages.js describes. */
 
 const SPEEDS = [0.5, 1, 2, 4];
 const PAUSE = 1300; // milliseconds between steps at speed 1
 const MOVE = 420; // how long a movement takes
 const MOST_ROOM = 760; // pixels
-
-/** Units by their stage, in the order of the bar. */
-function stagesFrom(names, units) {
-  const unitsIn = (key) => units.filter((unit) => unit.stage === key);
-  return names.map(([key, name]) => ({ key, name, units: unitsIn(key) }));
-}
 
 /** Moves what has just been drawn from where it comes from, unless motion is not wanted. Only transforms change. */
 function animate(root, speed) {
@@ -47,9 +41,9 @@ const addressOf = ({ key }, unit, inner) => [key, unit + 1, ...(inner == null ? 
  * address says the step. Keys work in the element `keys`. Returns `{show, showToken, next, destroy}`.
  */
 function mountFrame(container, { idea, names: stageNames, units, head = [], foot = [], onStep = () => {} }, { links = false, keys = null } = {}) {
-  const stages = stagesFrom(stageNames, units.map((unit) => ({ ...unit, length: Math.max(1, unit.length ?? 1) })));
+  const all = units.map((unit) => ({ tokens: [0, 0], ...unit, length: Math.max(1, unit.length) }));
+  const stages = stageNames.map(([key, name]) => ({ key, name, units: all.filter(({ stage }) => stage === key) }));
   const open = new Set();
-  const unfolded = new Set();
   let at = null; // {stage, unit, inner}: places in stages, in its units, and in the unit's steps
   let timer = null;
   let speed = 1;
@@ -97,25 +91,11 @@ function mountFrame(container, { idea, names: stageNames, units, head = [], foot
   );
   const caption = el("p", { class: "caption", role: "status" });
   const picture = el("div", { class: "picture" });
-  const folds = el("div", { class: "folds" });
   const root = el(
     "div",
     { class: "explain", tabindex: -1 },
-    ...[el("p", { class: "idea" }, idea), bar, controls, title, caption, picture, ...head, folds, ...foot],
+    ...[el("p", { class: "idea" }, idea), bar, controls, title, caption, picture, ...head, ...foot],
   );
-
-  /** A `details` that stays open from step to step. */
-  const foldOf = ([name, make]) => {
-    const details = el("details", {}, el("summary", {}, name));
-    const build = () => details.childElementCount === 1 && details.append(...[make()].flat().filter((node) => node));
-    details.open = unfolded.has(name);
-    if (details.open) build();
-    details.addEventListener("toggle", () => {
-      unfolded[details.open ? "add" : "delete"](name);
-      if (details.open) build();
-    });
-    return details;
-  };
 
   function go(to, isForward = false) {
     const before = at;
@@ -154,7 +134,6 @@ function mountFrame(container, { idea, names: stageNames, units, head = [], foot
     const drawn = unit.draw(step, view);
     picture.replaceChildren(...drawn.filter((node) => node != null));
     for (const box of [caption, picture]) keepRoom(box, before?.stage !== at.stage);
-    folds.replaceChildren(...(unit.folds?.(at.inner) ?? []).map(foldOf));
     if (isForward) animate(picture, speed);
     onStep(stages, { ...at, inner: step ?? unit.length - 1, isOpen: !closed, address });
   }

@@ -10,13 +10,6 @@ function prepare(given) {
   return trace;
 }
 
-/** `why` as a function: an array of `[place, answer]`, a function, or nothing. */
-function whyOf(why) {
-  if (typeof why === "function") return why;
-  const answers = new Map(why ?? []);
-  return (place) => answers.get(place) ?? null;
-}
-
 /**
  * Builds the view of a trace inside a container. `page` is all that it shows, as `RawTrace.page` has it. `why` says why a
  * token is not one with the next: an array of `[place, {reasons}]`, or a function (place) → `{reasons}`, null, or a
@@ -27,7 +20,8 @@ function whyOf(why) {
  */
 function mountTrace(container, { page, why, sections = null }, { onToken = () => {}, onStep = () => {}, ...options } = {}) {
   const trace = prepare(page);
-  const strip = tokenStrip(trace, whyOf(why), (at) => {
+  const answers = typeof why === "function" ? null : new Map(why);
+  const strip = tokenStrip(trace, answers ? (place) => answers.get(place) : why, (at) => {
     onToken(at);
     showToken(at, true);
   });
@@ -79,14 +73,14 @@ function tablesOf(sections, trace) {
     if (kind === "text") return mono(value);
     return kind === "texts" ? el("span", {}, value.flatMap((text, i) => (i ? [" ", mono(text)] : mono(text)))) : value;
   };
-  // Tokens are in the order of the text: the last one that starts at or before `start`.
+  // Tokens are in the order of the text.
   const starts = (trace?.tokens ?? [])
     .map(({ start, end }, at) => ({ start, end, at }))
     .filter(({ start, end }) => end > start);
   const tokenOf = (start, end) => {
-    if (start == null || !starts.length) return null;
-    const one = starts[lastIndex(starts.length, (i) => starts[i].start <= start)];
-    return one.start < end && start < one.end ? one.at : null;
+    if (start == null) return null;
+    const last = starts.findLast((token) => token.start <= start) ?? starts[0];
+    return last && last.start < end && start < last.end ? last.at : null;
   };
   const one = ({ title, about, columns, rows }) =>
     folded(title, about, rows.length, () =>

@@ -12,7 +12,7 @@ const DRAWINGS = {
 
   tokens(_, __, { tokens }) {
     const chips = tokens.slice(0, MOST_TOKENS).map(({ id, piece, text }, at) => {
-      const face = el("span", { class: "face" }, faceOf(bytesOf(piece).length ? bytesOf(piece) : bytesOf(text)));
+      const face = el("span", { class: "face" }, label(bytesOf(piece).length ? piece : text));
       return el("span", { class: `token token-${at % 4}`, "data-token": at }, face, el("span", { class: "id" }, String(id)));
     });
     const more = tokens.length - MOST_TOKENS;
@@ -36,9 +36,14 @@ const DRAWINGS = {
     return [el("div", { class: "rewriting" }, line(0), muted("↓"), line(1))];
   },
 
-  cuts({ parts, more }) {
+  cuts({ parts, more, family, pattern }) {
     const pieces = parts.map((part) => el("span", { class: "cut" }, part));
-    return [el("p", { class: "pieces mono" }, pieces), more ? muted(`and ${plural(more, "more piece")}`) : null];
+    const list = el("ol", { class: "pattern" }, pattern.map((one) => el("li", {}, el("code", {}, one))));
+    return [
+      el("p", { class: "pieces mono" }, pieces),
+      more ? muted(`and ${plural(more, "more piece")}`) : null,
+      pattern.length ? el("details", {}, el("summary", {}, `Splitting pattern: ${family}`), list) : null,
+    ];
   },
 };
 
@@ -51,11 +56,5 @@ const unitsOf = ({ story, tokens }) =>
       /** What a step inside says, or the unit as one step. */
       caption: (step) => nodesOf(at(step) == null ? whole : steps[step]),
       draw: (step, view) => DRAWINGS[drawing.kind](drawing, at(step), { ...view, tokens }),
-      folds: () => (drawing.pattern?.length ? [patternOf(drawing)] : []),
     };
   });
-
-const patternOf = ({ family, pattern }) => {
-  const list = () => el("ol", { class: "pattern" }, pattern.map((one) => el("li", {}, el("code", {}, one))));
-  return [`Splitting pattern: ${family}`, list];
-};

@@ -11,7 +11,7 @@ function tokenFace(trace, at) {
   const partial = decoded(bytes) === null;
   const special = trace.special.includes(at);
   const kind = token.fragment == null ? "added" : special ? "special" : partial ? "byte" : "";
-  const line = partial ? faceOf(bytes) : label(inText || bytes.length ? bytes : token.text);
+  const line = label(inText || bytes.length ? bytes : token.text);
   return { token, line, kind, inText, hasBreak: inText && bytes.at(-1) === 10 };
 }
 

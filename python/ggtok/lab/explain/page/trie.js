@@ -116,7 +116,6 @@ function insertionUnit(trie, at) {
   const before = at ? trie.insertions[at - 1].cells : [{ index: 1, base: 0, check: 0, text: "" }];
   return {
     stage: "insert",
-    tokens: [0, 0],
     title: `Insert ${label(word)}`,
     length: insertion.steps.length,
     caption(step) {
@@ -151,7 +150,6 @@ function insertionUnit(trie, at) {
 function packedUnit({ xcda }) {
   return {
     stage: "pack",
-    tokens: [0, 0],
     title: "Packed as XCDA units",
     length: xcda.units.length,
     caption(step) {
@@ -186,7 +184,6 @@ function lookupUnits(trie, lookup) {
   const last = (steps, step) => step === steps.length - 1;
   const arrays = {
     stage: "look_up",
-    tokens: [0, 0],
     title: `Look up ${name} in BASE and CHECK`,
     length: lookup.steps.length,
     caption(step) {
@@ -216,7 +213,6 @@ function lookupUnits(trie, lookup) {
       : `The longest word that it starts with is ${quoted(trie.words[lookup.longest_prefix])}.`;
   const packed = {
     stage: "look_up",
-    tokens: [0, 0],
     title: `Look up ${name} in the XCDA`,
     length: lookup.xcda.length,
     caption: (step) =>

@@ -4,13 +4,13 @@
  * A cut is the end of a token. What a tokenizer drops, such as spaces, belongs to the token after it. A stretch is the
  * text from one place where both cut to the next such place; the cuts differ where only one cuts inside it. */
 
-/** The ends of tokens, each once, in order. Tokens that are not in the text have none. `spans` are start and end in
- * turn. */
+/** The ends of tokens, `{end, token}`, each once, in order. Tokens that are not in the text have none. `spans` are start
+ * and end in turn. */
 function cutsOf({ spans }) {
   const found = [];
   let last = 0;
   for (let at = 0; at < spans.length; at += 2) {
-    if (spans[at + 1] > Math.max(spans[at], last)) found.push((last = spans[at + 1]));
+    if (spans[at + 1] > Math.max(spans[at], last)) found.push({ end: (last = spans[at + 1]), token: at / 2 });
   }
   return found;
 }
@@ -20,7 +20,7 @@ function cutsOf({ spans }) {
 function* stretchesOf(a, b) {
   const all = [cutsOf(a), cutsOf(b)];
   const at = [0, 0];
-  const next = (side) => all[side][at[side]] ?? Infinity;
+  const next = (side) => all[side][at[side]]?.end ?? Infinity;
   let start = 0;
   while (next(0) < Infinity || next(1) < Infinity) {
     const from = [...at];
@@ -66,7 +66,7 @@ function verdictOf(bytes, a, b) {
   const parts = [];
   if (first) {
     const quote = (cuts) => {
-      const faces = cuts.slice(0, MOST_QUOTED).map((end, at) => short(faceOf(bytes.subarray(at ? cuts[at - 1] : first.start, end)), 40));
+      const faces = cuts.slice(0, MOST_QUOTED).map(({ end }, at) => short(label(bytes.subarray(cuts[at - 1]?.end ?? first.start, end)), 40));
       return (faces.join("·") || say("verdict.nothing")) + (cuts.length > MOST_QUOTED ? "…" : "");
     };
     const character = characterAt(bytes, first.start).toLocaleString("en");
@@ -85,30 +85,19 @@ function verdictOf(bytes, a, b) {
  * tokens that it belongs to, or -1 where no token stands for the end of the text. */
 function cellsOfPair(size, sides) {
   const cells = [];
-  const owners = sides.map(({ spans }) => {
-    const found = []; // the token of each cut
-    let last = 0;
-    for (let at = 0; at < spans.length; at += 2) {
-      if (spans[at + 1] > Math.max(spans[at], last)) found.push(at / 2), (last = spans[at + 1]);
-    }
-    return found;
-  });
-  const at = [0, 0];
   for (const { start, end, cuts, differs } of stretchesOf(...sides)) {
-    const stop = Math.min(end, size);
-    const ends = [...new Set([...cuts[0], ...cuts[1], stop])].sort((x, y) => x - y);
+    const ends = new Set([...cuts.flat().map((cut) => cut.end), Math.min(end, size)]);
+    const at = [0, 0];
     let from = start;
-    const inside = [0, 0];
-    for (const to of ends) {
-      const tokens = sides.map((_, side) => owners[side][at[side] + inside[side]] ?? -1);
-      cells.push({ start: from, end: to, tokens, differs, opens: from === start, closes: to === stop });
-      for (const side of [0, 1]) if (cuts[side][inside[side]] === to) inside[side]++;
+    for (const to of [...ends].sort((x, y) => x - y)) {
+      const tokens = cuts.map((own, side) => own[at[side]]?.token ?? -1);
+      cells.push({ start: from, end: to, tokens, differs, opens: from === start });
+      for (const side of [0, 1]) if (cuts[side][at[side]]?.end === to) at[side]++;
       from = to;
     }
-    for (const side of [0, 1]) at[side] += cuts[side].length;
   }
   const last = cells.at(-1)?.end ?? 0;
-  if (last < size) cells.push({ start: last, end: size, tokens: [-1, -1], differs: false, opens: true, closes: true });
+  if (last < size) cells.push({ start: last, end: size, tokens: [-1, -1], differs: false, opens: true });
   return cells;
 }
 
@@ -122,7 +111,7 @@ function pairStrip(bytes, cells, names, choose) {
   cells.forEach((cell, at) => (cell.opens ? stretches.push([at, at + 1]) : (stretches.at(-1)[1] = at + 1)));
   const faceOfCell = ({ start, end }) => {
     const part = bytes.subarray(start, end);
-    return decoded(part) === null ? `${faceOf(part)} ` : seen(faceOf(part));
+    return decoded(part) === null ? `${label(part)} ` : seen(label(part));
   };
   const row = (side, from, to) => {
     const line = el("span", { class: "text-row" });
