@@ -53,9 +53,9 @@ PYTHON = (
 """The tokenizer, and then the parts over it: each file or folder imports from those before it. A file belongs to the
 longest of these paths."""
 BUDGETS = {
-    **{"rust/core": 17_342, "rust/chat": 6_745, "rust/train": 3_200, "rust/explain": 4_030},
+    **{"rust/core": 17_342, "rust/chat": 6_745, "rust/train": 3_200, "rust/explain": 3_760},
     **{"rust/python": 4_811, "rust/wasm": 1_200},
-    **{"tokenizer": 1_475, "chat": 975, "stores": 1_200, "corpus": 4_426, "lab": 8_215},
+    **{"tokenizer": 1_475, "chat": 975, "stores": 1_200, "corpus": 4_426, "lab": 7_992},
     **{"adapters": 570, "cli": 3_025, "": 500},
 }
 """Lines of code of each crate, of each folder of the Python package, and of the files beside them."""

@@ -2,8 +2,8 @@
 //!
 //! [`Explainer::explain`] encodes a text in the textbook way (queues, lattices, longest matches, one look-up at a time)
 //! and keeps every step in a [`Trace`]. It gives the same ids as [`Tokenizer::encode`], with which it shares the
-//! vocabulary, the automata that split text for BPE, WordPiece's classes of characters, the spelling of bytes and texts
-//! that keep their origins, but no algorithm. One file per algorithm.
+//! vocabulary, WordPiece's classes of characters, the spelling of bytes and texts that keep their origins, but no
+//! algorithm. One file per algorithm.
 
 pub mod bytes;
 pub mod double_array;
