@@ -63,8 +63,8 @@ impl Patterns {
             code_points.push(code_point);
             starts.push(at);
         }
-        // In code points.
-        let (mut pieces, mut passes) = (vec![0..code_points.len()], Vec::new());
+        let whole = 0..code_points.len(); // pieces are in code points
+        let (mut pieces, mut passes) = (vec![whole], Vec::new());
         for pattern in &self.0 {
             let (mut shorter, mut cuts) = (Vec::new(), Vec::new());
             for piece in pieces {
@@ -125,13 +125,8 @@ impl Pattern {
             Some(char) if !self.is_collapsed => char,
             // A surrogate is not a `char`, so another code point that no pattern names stands for it.
             None if !self.is_collapsed => '\u{E000}',
-            _ if self.sees_han && unicode::is_han(code_point) => {
-                if flags.is_letter() {
-                    '\u{D6}'
-                } else {
-                    '\u{D7}'
-                }
-            }
+            _ if self.sees_han && unicode::is_han(code_point) && flags.is_letter() => '\u{D6}',
+            _ if self.sees_han && unicode::is_han(code_point) => '\u{D7}',
             _ if flags.is_number() => '\u{D1}',
             _ if flags.is_letter() => '\u{D2}',
             _ if flags.is_punctuation() => '\u{D3}',

@@ -68,11 +68,6 @@ const MANY_TABLES = 60;
 
 /** All sections as tables that open, some at a time. */
 function tablesOf(sections, trace) {
-  const cell = (value, kind) => {
-    if (value == null) return null;
-    if (kind === "text") return mono(value);
-    return kind === "texts" ? el("span", {}, value.flatMap((text, i) => (i ? [" ", mono(text)] : mono(text)))) : value;
-  };
   // Tokens are in the order of the text.
   const starts = (trace?.tokens ?? [])
     .map(({ start, end }, at) => ({ start, end, at }))
@@ -82,23 +77,8 @@ function tablesOf(sections, trace) {
     const last = starts.findLast((token) => token.start <= start) ?? starts[0];
     return last && last.start < end && start < last.end ? last.at : null;
   };
-  const one = ({ title, about, columns, rows }) =>
-    folded(title, about, rows.length, () =>
-      table(
-        title,
-        columns.map(([name, kind]) => name + (kind === "number" ? "#" : "")),
-        rows,
-        ([cells]) => cells.map((value, j) => cell(value, columns[j][1])),
-        {
-          mark: ([, start, end, mark]) => ({
-            class: { won: "new", lost: "lost" }[mark] ?? null,
-            "data-token": tokenOf(start, end),
-          }),
-        },
-      ),
-    );
   const { button, more } = inParts(sections.length, MANY_TABLES, "table", "listed", (from, to) =>
-    button.before(...sections.slice(from, to).map(one)),
+    button.before(...sections.slice(from, to).map((section) => folded(section, { tokenOf }))),
   );
   const box = el("div", { class: "tables" }, button);
   more();

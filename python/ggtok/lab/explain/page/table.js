@@ -3,37 +3,42 @@
 const MANY_ROWS = 500; // that are shown at once
 
 /**
- * A table with a row for each of `items`. `cellsOf(item)` returns strings, numbers, nodes or null. Columns whose names
- * end in `#` are aligned to the right. `mark(item)` returns attributes of a row, such as its token. The row `now` is
- * marked and scrolled to.
+ * The table of a section `{title, columns, rows}`: a column is `[name, kind]`, a row `[cells, start, end, mark]`, as in
+ * tables.py. `tokenOf(start, end)` says which token has these bytes. The row `now` is marked and scrolled to.
  */
-function table(name, names, items, cellsOf, { mark = () => ({}), now = -1 } = {}) {
-  const kinds = names.map((column) => (column.endsWith("#") ? "number" : null));
-  const textOf = (value) => (value == null || typeof value === "number" ? number(value) : value);
+function table({ title, columns, rows }, { tokenOf = () => null, now = -1 } = {}) {
+  const content = (value, kind) => {
+    if (value == null || typeof value === "number") return number(value);
+    if (kind === "text") return mono(value);
+    return kind === "texts" ? value.flatMap((text, i) => (i ? [" ", mono(text)] : mono(text))) : value;
+  };
+  const classes = columns.map(([, kind]) => (kind === "number" ? kind : null));
   let current = null;
-  const row = (item, i) => {
-    const cells = cellsOf(item).map((value, j) => el("td", { class: kinds[j] }, textOf(value)));
-    const line = el("tr", { class: i === now ? "new" : null, ...mark(item) }, cells);
+  const row = ([cells, start, end, mark], i) => {
+    const boxes = cells.map((value, j) => el("td", { class: classes[j] }, content(value, columns[j][1])));
+    const kind = i === now ? "new" : { won: "new", lost: "lost" }[mark];
+    const line = el("tr", { class: kind, "data-token": tokenOf(start, end) }, boxes);
     if (i === now) current = line;
     return line;
   };
-  const heads = names.map((column, j) => el("th", { scope: "col", class: kinds[j] }, column.replace("#", "")));
+  const heads = columns.map(([name], j) => el("th", { scope: "col", class: classes[j] }, name));
   const body = el("tbody");
-  const { button, more, shown } = inParts(items.length, MANY_ROWS, "row", "shown", (from, to) =>
-    body.append(...items.slice(from, to).map((item, i) => row(item, from + i))),
+  const { button, more, shown } = inParts(rows.length, MANY_ROWS, "row", "shown", (from, to) =>
+    body.append(...rows.slice(from, to).map((each, i) => row(each, from + i))),
   );
   do more();
   while (shown() <= now);
-  const element = el("table", { "aria-label": name }, el("thead", {}, el("tr", {}, heads)), body);
-  const box = el("div", { class: "table scroll", tabindex: 0, role: "region", "aria-label": name }, element, button);
+  const element = el("table", { "aria-label": title }, el("thead", {}, el("tr", {}, heads)), body);
+  const box = el("div", { class: "table scroll", tabindex: 0, role: "region", "aria-label": title }, element, button);
   if (current) queueMicrotask(() => (box.scrollTop = current.offsetTop - box.clientHeight / 3));
   return box;
 }
 
 /** A table that is made when it is opened. */
-function folded(title, sentence, count, make) {
-  const rows = el("span", { class: "muted" }, ` ${plural(count, "row")}`);
-  const details = el("details", {}, el("summary", {}, title, rows));
-  details.addEventListener("toggle", () => details.append(el("p", {}, sentence), make()), { once: true });
+function folded(section, options) {
+  const count = el("span", { class: "muted" }, ` ${plural(section.rows.length, "row")}`);
+  const details = el("details", {}, el("summary", {}, section.title, count));
+  const open = () => details.append(el("p", {}, section.about), table(section, options));
+  details.addEventListener("toggle", open, { once: true });
   return details;
 }

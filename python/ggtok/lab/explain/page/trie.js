@@ -163,17 +163,15 @@ function packedUnit({ xcda }) {
     draw(step) {
       const unit = xcda.units[step];
       const yes = (flag) => (flag ? "yes" : "");
-      const rows = table(
-        "Units",
-        ["unit#", "text", "role", "BASE#", "wide", "LEAF", "LCHECK", "value#"],
-        xcda.units,
-        ({ index, text, role, base, is_wide: isWide, leaf, lcheck, value }) => {
-          const check = lcheck == null ? "" : hexAndCharacter(lcheck & 0xff);
-          return [index, mono(text), role, base, yes(isWide), yes(leaf), check, value];
-        },
-        { now: step },
-      );
-      return [...bitField(unit.index, unit.unit), panel(`Units in use, of ${xcda.num_units}`, rows)];
+      const columns = [
+        ...[["unit", "number"], ["text", "text"], ["role"], ["BASE", "number"]],
+        ...[["wide"], ["LEAF"], ["LCHECK"], ["value", "number"]],
+      ];
+      const rows = xcda.units.map(({ index, text, role, base, is_wide: isWide, leaf, lcheck, value }) => {
+        const check = lcheck == null ? "" : hexAndCharacter(lcheck & 0xff);
+        return [[index, text, role, base, yes(isWide), yes(leaf), check, value]];
+      });
+      return [...bitField(unit.index, unit.unit), panel(`Units in use, of ${xcda.num_units}`, table({ title: "Units", columns, rows }, { now: step }))];
     },
   };
 }
