@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 class ChatTokenizer(BaseTokenizer):
     """A tokenizer with the calls for conversations."""
 
-    __slots__ = ()
-
     def apply_chat_template(
         self,
         messages: Messages,

@@ -36,8 +36,6 @@ class Tokenizer(ChatTokenizer):
     'What is LoRA?'
     """
 
-    __slots__ = ()
-
     @classmethod
     def from_model(
         cls,

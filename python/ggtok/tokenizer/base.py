@@ -61,8 +61,6 @@ TokenizerT = TypeVar("TokenizerT", bound="BaseTokenizer")
 class BaseTokenizer(Core):
     """Opens, compares and pickles; batches, chunks and files. See `ggtok.Tokenizer`."""
 
-    __slots__ = ("__weakref__", "_findings", "_metadata", "_source", "vocab")
-
     _findings: tuple[Finding, ...]
     """What was known about the file when it was opened, beyond its contents."""
     _metadata: Metadata
@@ -145,7 +143,7 @@ class BaseTokenizer(Core):
         >>> ggtok.Tokenizer.builtin("bpe").fingerprint
         'bd097245736723840d0a56ba51afa156'
         """
-        return self.vocab._identity().hex()
+        return self.vocab._identity.hex()
 
     @property
     def vocab_size(self) -> int:
@@ -576,7 +574,5 @@ def opened(
         raise error from None
     path = name_of(source if made_from is None else made_from)
     path = None if path is None else os.path.abspath(path)
-    values = {"_findings": findings, "_metadata": metadata, "_source": path, "vocab": Vocab(self, metadata)}
-    for name, value in values.items():
-        object.__setattr__(self, name, value)
+    self.__dict__.update(_findings=findings, _metadata=metadata, _source=path, vocab=Vocab(self, metadata))
     return self

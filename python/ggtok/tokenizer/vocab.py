@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntFlag
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, overload
 
@@ -104,14 +105,7 @@ class Vocab(Sequence[Token]):
 
     _core: Tokenizer
     """The tokenizer, as an object that does not refer to this one: a circle would only be freed by the collector."""
-    _digest: bytes | None
     _metadata: Metadata
-    __slots__ = (
-        *("_core", "_digest", "_metadata", "kind", "model", "pre", "settings"),
-        *("add_bos", "add_eos", "add_sep", "clean_spaces", "eog_ids"),
-        *("bos_id", "eom_id", "eos_id", "eot_id", "mask_id", "nl_id", "pad_id", "sep_id", "unk_id"),
-        *("fim_mid_id", "fim_pad_id", "fim_pre_id", "fim_rep_id", "fim_sep_id", "fim_suf_id"),
-    )
 
     kind: Literal["spm", "bpe", "wordpiece", "unigram", "rwkv", "plamo2", "test", "none"]
     """The algorithm."""
@@ -148,15 +142,13 @@ class Vocab(Sequence[Token]):
     fim_sep_id: int | None
 
     def __init__(self, tokenizer: Tokenizer, metadata: Metadata) -> None:
-        core = core_of(tokenizer)
-        values: dict[str, object] = {"_core": core, "_metadata": metadata, "_digest": None}
-        values |= zip(("kind", "model", "pre"), kind(core), strict=True)
-        values |= {"eog_ids": frozenset(eog_ids(core))}
-        values |= {f"{name}_id": id for name, id in special_ids(core).items()}
+        core, values = core_of(tokenizer), self.__dict__
         flags = settings(core)
+        values |= {"_core": core, "_metadata": metadata, "eog_ids": frozenset(eog_ids(core))}
+        values |= zip(("kind", "model", "pre"), kind(core), strict=True)
+        values |= {f"{name}_id": id for name, id in special_ids(core).items()}
         values |= {name: flags[name] for name in ("add_bos", "add_eos", "add_sep", "clean_spaces")}
-        for name, value in (values | {"settings": MappingProxyType(flags)}).items():
-            object.__setattr__(self, name, value)
+        values["settings"] = MappingProxyType(flags)
 
     def __setattr__(self, name: str, value: object = None) -> None:
         raise AttributeError("a vocabulary is immutable")
@@ -172,28 +164,25 @@ class Vocab(Sequence[Token]):
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
+    @cached_property
     def _identity(self) -> bytes:
         """A digest of everything that the tokenizer is made of: vocabulary, settings and merges."""
-        identity = self._digest
-        if identity is None:
-            import struct
-            from hashlib import blake2b
+        import struct
+        from hashlib import blake2b
 
-            digest = blake2b(canonical_bytes(self._core), digest_size=16)
-            rules = merges(self._core)
-            digest.update(struct.pack(f"<{len(rules)}Q", *map(len, rules)))
-            digest.update(b"".join(rules))
-            identity = digest.digest()
-            object.__setattr__(self, "_digest", identity)
-        return identity
+        digest = blake2b(canonical_bytes(self._core), digest_size=16)
+        rules = merges(self._core)
+        digest.update(struct.pack(f"<{len(rules)}Q", *map(len, rules)))
+        digest.update(b"".join(rules))
+        return digest.digest()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocab):
             return NotImplemented
-        return self is other or self._identity() == other._identity()
+        return self is other or self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash(self._identity())
+        return hash(self._identity)
 
     def __len__(self) -> int:
         return vocab_size(self._core)
