@@ -54,9 +54,6 @@ def import_annotated() -> Any:
         if isinstance(node, ast.ImportFrom):
             node.names = [name for name in node.names if name.name not in stub]
     tree.body = [node for node in tree.body if not isinstance(node, ast.ImportFrom) or node.names]
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and node.name == "Tokenizer":
-            node.body += ast.parse("__slots__ = ()").body  # as the compiled one: the package's class adds `__weakref__`
     exec(compile(tree, path, "exec", annotations.compiler_flag), stub)
     del stub["StreamDecoder"].__class_getitem__  # which the stub only declares; `Generic` has one
     # Signatures keep these names, as in the Python files.
