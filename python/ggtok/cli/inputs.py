@@ -21,7 +21,7 @@ import click
 
 from ..errors import GgtokError
 from ..tokenizer.metadata import BOM
-from .options import Command, setting, shared
+from .options import Command, repeatable, setting, shared
 from .output import lossless, printable, to_stderr
 from .progress import progress
 
@@ -247,22 +247,14 @@ def template_text(path: str) -> str:
     return characters(source.read(), source.name).removeprefix(BOM)
 
 
-def takes_template(function: Command) -> Command:
+@shared(
+    click.option("--template-file", metavar="FILE", type=click.Path(), help="A Jinja template instead of the model's."),
+    repeatable("--set", "variables", metavar="NAME=VALUE", help="A variable of the template"),
+)
+def takes_template(template_file: str | None, variables: tuple[str, ...]) -> dict[str, Any]:
     """Gives a command `--template-file` and `--set`, and passes it `template_text` and `variables`."""
-    function = click.option(
-        *("--set", "variables"),
-        metavar="NAME=VALUE",
-        multiple=True,
-        callback=lambda _, __, written: dict(map(setting, written)),
-        help="A variable of the template; repeatable.",
-    )(function)
-    return click.option(
-        *("--template-file", "template_text"),
-        metavar="FILE",
-        type=click.Path(),
-        callback=lambda context, _, path: None if path is None or context.resilient_parsing else template_text(path),
-        help="A Jinja template instead of the model's.",
-    )(function)
+    text = None if template_file is None else template_text(template_file)
+    return {"template_text": text, "variables": dict(map(setting, variables))}
 
 
 def kind(value: object) -> str:
@@ -273,7 +265,7 @@ def kind(value: object) -> str:
 
 def takes_files(function: Command) -> Command:
     """Gives a command files as arguments and `-p`, and passes it `files` and `text`, tuples of strings."""
-    function = click.option("-p", "--text", multiple=True, metavar="TEXT", help="A text; repeatable.")(function)
+    function = repeatable("-p", "--text", metavar="TEXT", help="A text")(function)
     return click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")(function)
 
 

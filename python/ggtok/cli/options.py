@@ -64,6 +64,11 @@ def shared(*options: Callable[[Command], Command]) -> Callable[[Callable[..., di
     return decorator_of
 
 
+def repeatable(*names: str, help: str, **settings: Any) -> Decorator:
+    """An option that can be given several times, and whose help says so."""
+    return click.option(*names, multiple=True, help=f"{help}; repeatable.", **settings)
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON, one object per line, in ASCII.")
 """Passes `as_json`."""
 

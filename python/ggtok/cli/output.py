@@ -14,7 +14,6 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import islice
 from typing import Any, NamedTuple, TextIO
 from unicodedata import category
 
@@ -43,9 +42,6 @@ CELL = "━"
 
 SIGNS = f"├└│─{CELL}✓✗"
 """What is drawn beside texts."""
-
-SLICE = 4096
-"""How many items of a list become JSON at once."""
 
 
 def to_stderr(message: str) -> None:
@@ -171,12 +167,10 @@ class Items(NamedTuple):
 
 
 def print_json(**values: object) -> None:
-    """One JSON object on a line, in ASCII, so that it is valid in every locale. An iterator is written as a list."""
+    """One JSON object on a line, in ASCII, so that it is valid in every locale."""
     separator = "{"
     for name, value in values.items():
         sys.stdout.write(f"{separator}{json.dumps(name)}: ")
-        if isinstance(value, (list, Iterator)):
-            value = Items(_slices(iter(value)))  # a long call would not see Ctrl-C
         if isinstance(value, Items):
             _write_items(value)
         else:
@@ -194,11 +188,6 @@ def _write_items(items: Items) -> None:
             sys.stdout.buffer.write(b", ")
         sys.stdout.buffer.write(part)
     sys.stdout.write("]")
-
-
-def _slices(items: Iterator[object]) -> Iterator[bytes]:
-    while some := list(islice(items, SLICE)):
-        yield json.dumps(some)[1:-1].encode("ascii")
 
 
 def finite(value: Any) -> Any:

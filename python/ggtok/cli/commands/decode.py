@@ -11,7 +11,7 @@ import click
 
 from ... import StreamDecoder
 from ..inputs import PART, Source, kind, naming, parse_json, parse_json_values, sources
-from ..options import DEFAULT, Model, as_json, takes_model
+from ..options import DEFAULT, Model, as_json, repeatable, takes_model
 from ..output import Writer, lossless, print_json
 
 BETWEEN = bytes.maketrans(b"[],", b"   ")
@@ -27,7 +27,7 @@ MAX_DIGITS = 4000
 
 @click.command(short_help="Turn token ids into text.")
 @click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")
-@click.option("-p", "--ids", multiple=True, metavar="IDS", help='The ids: -p "9713 5981"; repeatable.')
+@repeatable("-p", "--ids", metavar="IDS", help='The ids: -p "9713 5981"')
 @takes_model
 @click.option("--lines", is_flag=True, help="Decode each line separately, and write one line for each.")
 @click.option("--remove-special", is_flag=True, help="Remove the BOS and EOS that encoding adds.")

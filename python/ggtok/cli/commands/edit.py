@@ -19,7 +19,7 @@ from ...tokenizer.metadata import read_metadata, to_bytes
 from ..completion import MODEL
 from ..file_arguments import OUTPUT
 from ..inputs import parse_json, template_text
-from ..options import KINDS, as_json, name_and_value, typed_value
+from ..options import KINDS, as_json, name_and_value, repeatable, typed_value
 from ..output import finite, print_json, printable
 from ..progress import progress
 
@@ -30,32 +30,19 @@ SHOWN = 60
 @click.command(short_help="Edit a file's tokenizer, and keep its tensors.")
 @click.argument("file", type=MODEL)
 @click.option("-o", "--output", type=OUTPUT, metavar="PATH", help="The GGUF file to write.")
-@click.option(
-    "--set",
-    "assignments",
-    multiple=True,
+@repeatable(
+    *("--set", "assignments"),
     metavar="KEY=VALUE",
-    help="Set a key, an array with a JSON list. A new key that ggtok does not know needs KEY=TYPE:VALUE; repeatable.",
+    help="Set a key, an array with a JSON list. A new key that ggtok does not know needs KEY=TYPE:VALUE",
 )
 @click.option("--set-template", type=click.Path(), metavar="FILE", help="Set the chat template to a file's text.")
-@click.option("--remove", multiple=True, metavar="KEY", help="Remove a key; repeatable.")
-@click.option(
-    "--add-token",
-    "add_tokens",
-    multiple=True,
-    metavar="TEXT",
-    help="Add a token that is read in every text; repeatable.",
-)
-@click.option(
-    *("--add-control-token", "add_control_tokens"),
-    multiple=True,
-    metavar="TEXT",
-    help="Add a token read with --parse-special; repeatable.",
-)
+@repeatable("--remove", metavar="KEY", help="Remove a key")
+@repeatable("--add-token", "add_tokens", metavar="TEXT", help="Add a token that is read in every text")
+@repeatable("--add-control-token", "add_control_tokens", metavar="TEXT", help="Add a token read with --parse-special")
 @click.option("--special", multiple=True, metavar="NAME=TOKEN", help="Set a special token: eos='<|end|>', or eos=#7.")
-@click.option("--rename", multiple=True, metavar="ID=TEXT", help="Rename a token: give it another text; repeatable.")
-@click.option("--retype", multiple=True, metavar="ID=TYPE", help="Retype a token: 7=control; repeatable.")
-@click.option("--score", multiple=True, metavar="ID=NUMBER", help="Set a token's score; repeatable.")
+@repeatable("--rename", metavar="ID=TEXT", help="Rename a token: give it another text")
+@repeatable("--retype", metavar="ID=TYPE", help="Retype a token: 7=control")
+@repeatable("--score", metavar="ID=NUMBER", help="Set a token's score")
 @click.option("--tokens", metavar="FILE", type=click.Path(), help="Rename, retype and score the tokens of a JSON list.")
 @click.option("--merges-from", metavar="MODEL", type=MODEL, help="Take the merges of another file.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")

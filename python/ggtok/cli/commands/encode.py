@@ -12,7 +12,10 @@ from ... import Encoding, Tokenizer
 from ..._ggtok import json_items
 from ..inputs import Rows, Source, Text, takes_rows, takes_texts
 from ..options import DEFAULT, Model, as_json, takes_model, takes_special
-from ..output import SLICE, Items, painted, print_json
+from ..output import Items, painted, print_json
+
+SLICE = 4096
+"""How many items of a list become JSON at once."""
 
 
 @click.command(short_help="Turn texts into token ids.")

@@ -11,7 +11,7 @@ from ...lab.evaluate import WordScore, evaluate, rows_of
 from ...tokenizer.base import BUILTIN
 from ..completion import MODEL
 from ..file_arguments import OUTPUT, check_output, short_names, text_path
-from ..options import Model, as_json, takes_network
+from ..options import Model, as_json, repeatable, takes_network
 from ..output import print_json, printable
 from ..progress import progress
 from ..table import print_table
@@ -20,7 +20,7 @@ from ..table import print_table
 @click.command(short_help="Measure how well vocabularies fit texts.")
 @click.argument("files", nargs=-1, required=True, metavar="[NAME=]FILE...")
 @click.option("-m", "--model", "models", multiple=True, type=MODEL, help="A model; repeatable.  [env: GGTOK_MODEL]")
-@click.option("--builtin", multiple=True, type=click.Choice(BUILTIN), help="An embedded vocabulary; repeatable.")
+@repeatable("--builtin", type=click.Choice(BUILTIN), help="An embedded vocabulary")
 @click.option("--reference", metavar="NAME", help="The text that the others translate.")
 @click.option("--svg", type=OUTPUT, metavar="PATH", help="Write a chart of the bytes per token.")
 @click.option("--worst", type=int, default=0, metavar="N", help="List the N words that cost the most tokens.")

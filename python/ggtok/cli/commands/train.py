@@ -18,7 +18,7 @@ from ..._ggtok import pretokenizers
 from ...lab.train import DEFAULTS
 from ...tokenizer.vocab import KINDS_OF_LLAMA_CPP
 from ..file_arguments import OUTPUT, check_output, text_path
-from ..options import name_and_value
+from ..options import name_and_value, repeatable
 from ..output import printable
 from ..progress import progress
 
@@ -43,28 +43,16 @@ def _pres(context: click.Context, parameter: click.Parameter, incomplete: str) -
 )
 @click.option("--vocab-size", type=int, required=True, metavar="N", help="The number of tokens, special ones included.")
 @click.option("--pre", metavar="NAME", shell_complete=_pres, help="The pre-tokenizer of bpe.  [default: qwen2]")
-@click.option(
-    "--special",
-    multiple=True,
-    metavar="ROLE=TEXT",
-    help="A special token, such as eos=</s>; replaces all default ones; repeatable.",
-)
-@click.option("--control", "control_tokens", multiple=True, metavar="TEXT", help="A control token; repeatable.")
-@click.option(
-    *("--user-defined", "user_defined_tokens"),
-    multiple=True,
-    metavar="TEXT",
-    help="A token always read in text; repeatable.",
-)
+@repeatable("--special", metavar="ROLE=TEXT", help="A special token, such as eos=</s>; replaces all default ones")
+@repeatable("--control", "control_tokens", metavar="TEXT", help="A control token")
+@repeatable("--user-defined", "user_defined_tokens", metavar="TEXT", help="A token always read in text")
 @click.option("--name", metavar="NAME", help="general.name of the file.")
 @click.option("--threads", type=int, metavar="N", help="Threads for counting.  [default: all cores]")
 @click.option("--memory", type=int, metavar="MIB", help="The most MiB of counted words in memory.")
-@click.option(
-    "--set",
-    "assignments",
-    multiple=True,
+@repeatable(
+    *("--set", "assignments"),
     metavar="NAME=VALUE",
-    help="Another setting of the kind, as docs/train.md lists them: --set min_frequency=3; repeatable.",
+    help="Another setting of the kind, as docs/train.md lists them: --set min_frequency=3",
 )
 def command(
     files: tuple[str, ...],
