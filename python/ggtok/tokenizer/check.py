@@ -101,16 +101,14 @@ def _pre(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         message = "the file names the pre-tokenizer default, which was not made for any model: the ids may differ"
         advice = right or f'if the model has another, open it with overrides={{"{PRE}": ...}}'
         yield Finding("pre-default", "error" if origin else "warning", message, advice, PRE, (), repair)
-    elif right and origin and origin.is_certain and not _cuts_alike(vocab.pre, origin.pre):
+    elif right and origin and origin.is_certain and _family(vocab.pre) != _family(origin.pre):
         message = f"the file names the pre-tokenizer {vocab.pre}, which cuts texts differently from {origin.pre}"
         yield Finding("pre-differs", "warning", message, right, PRE, (), repair)
 
 
-def _cuts_alike(name: str | None, other: str) -> bool:
-    if name == other:
-        return True
-    rows = pretokenizers()
-    return name in rows and rows[name]["family"] == rows[other]["family"]
+def _family(name: str | None) -> object:
+    """What the texts of a pre-tokenizer are cut by, or the name of one that is not known."""
+    return pretokenizers().get(name or "", {}).get("family", name)
 
 
 def _added(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:

@@ -6,11 +6,11 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from typing import Any, BinaryIO, TypeVar, get_args
+from typing import Any, BinaryIO, get_args
 
 import click
 
@@ -23,7 +23,7 @@ from ...corpus.trainers import TRAINERS
 from ...corpus.verifying import SAMPLE, Verification, verify
 from ..file_arguments import OUTPUT
 from ..inputs import takes_template
-from ..options import Model, as_json, is_typed, takes_model, takes_special
+from ..options import Command, Model, as_json, is_typed, takes_model, takes_special
 from ..output import print_json, to_stderr
 from ..progress import progress
 from ..table import print_pairs, print_table
@@ -34,62 +34,57 @@ NUM_SOURCES = 20
 SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-Value = TypeVar("Value")
+class Parsed(click.ParamType[Any]):
+    """An option's value that a function reads. If it cannot, the error says what is expected."""
+
+    name = "value"
+
+    def __init__(self, expected: str, parse: Callable[[str], Any]) -> None:
+        self.expected, self.parse = expected, parse
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return self.parse(value)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is not {self.expected}", param, ctx)
 
 
-def parsed(expected: str) -> Callable[[Callable[[str], Value]], Callable[[str], Value]]:
-    """Makes the errors of a function that reads an option's value say what is expected."""
-
-    def wrapped(parse: Callable[[str], Value]) -> Callable[[str], Value]:
-        def read(value: str) -> Value:
-            try:
-                return parse(value)
-            except (ValueError, OverflowError):
-                raise click.BadParameter(f"{value!r} is not {expected}") from None
-
-        return read
-
-    return wrapped
-
-
-@parsed("a size such as 256M or 1G")
-def size(value: str) -> int:
+def size_of(value: str) -> int:
     """A number of bytes, with K, M or G for powers of 1024."""
     text = value.upper().removesuffix("B").removesuffix("I").strip()
     unit = text[-1:] if text[-1:] in SIZE_UNITS else ""
     return int(float(text.removesuffix(unit)) * SIZE_UNITS[unit])
 
 
-@parsed("a share such as 0.5%")
-def share(value: str) -> float:
-    """A share of documents, in percent or not."""
-    return float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
-
-
-@parsed("a number of tokens such as 500M or 10B")
-def tokens(value: str) -> int:
+def tokens_of(value: str) -> int:
     """A number of tokens, with K, M, B or T for powers of 1000."""
     number, unit = value[:-1], "KMBT".find(value[-1:].upper())
     return int(float(number) * 1000 ** (unit + 1)) if value and unit >= 0 else int(value)
 
 
-@parsed("a source and its weight, such as web=0.5")
-def weight(value: str) -> tuple[str, float]:
+def share_of(value: str, least: Callable[[str], float] = float) -> float:
+    """A share, in percent or not."""
+    return float(value.removesuffix("%")) / 100 if value.endswith("%") else least(value)
+
+
+def weight_of(value: str) -> tuple[str, float]:
     """SOURCE=W."""
     name, _, number = value.rpartition("=")
     return name, float(number)
 
 
-@parsed("a number of rows or a share such as 1%")
-def bound(value: str) -> float:
-    """A number of rows, or a share of them in percent."""
-    return float(value.removesuffix("%")) / 100 if value.endswith("%") else int(value)
+SIZE = Parsed("a size such as 256M or 1G", size_of)
+TOKENS = Parsed("a number of tokens such as 500M or 10B", tokens_of)
+SHARE = Parsed("a share such as 0.5%", share_of)
+BOUND = Parsed("a number of rows or a share such as 1%", lambda value: share_of(value, int))
+WEIGHT = Parsed("a source and its weight, such as web=0.5", weight_of)
+PART = Parsed("a part such as 3/10", lambda value: tuple(map(int, value.split("/"))))
 
 
-@parsed("a part such as 3/10")
-def part_of(value: str) -> tuple[int, ...]:
-    """I/N, from 1/N to N/N."""
-    return tuple(map(int, value.split("/")))
+def choice(name: str, words: Any, *, default: str | None = None, help: str) -> Callable[[Command], Command]:
+    """An option with one of the words of a `Literal`."""
+    shows = default is not None
+    return click.option(name, type=click.Choice(get_args(words)), default=default, show_default=shows, help=help)
 
 
 def listed(file: BinaryIO) -> list[str]:
@@ -117,37 +112,27 @@ def command() -> None:
 @click.option("--date", metavar="YYYY-MM-DD", help="The day that a template is told. Default: that of the first run.")
 @click.option("--tools", metavar="NAME", help="The column or field with the tools of a conversation.")
 @takes_template
-@click.option(
-    "--mask", type=click.Choice(get_args(Masks)), default="turn", show_default=True, help="What the mask covers."
-)
-@click.option("--input-format", type=click.Choice(get_args(InputFormat)), help="Default: by the endings of the files.")
+@choice("--mask", Masks, default="turn", help="What the mask covers.")
+@choice("--input-format", InputFormat, help="Default: by the endings of the files.")
 @click.option("--keep", metavar="NAME,...", help="Columns or fields to carry over (parquet, arrow).")
 @click.option("--id", "id_field", metavar="NAME", help="The column or field with the documents' names (flat).")
-@click.option(
-    "--nulls", type=click.Choice(get_args(Nulls)), default="error", show_default=True, help="How to treat nulls."
-)
+@choice("--nulls", Nulls, default="error", help="How to treat nulls.")
 @click.option("--skip-bad", is_flag=True, help="Write bad rows to a separate file, instead of stopping.")
-@click.option("--max-bad", type=bound, metavar="N|P%", help="With --skip-bad: the most bad rows, such as 100 or 1%.")
+@click.option("--max-bad", type=BOUND, metavar="N|P%", help="With --skip-bad: the most bad rows, such as 100 or 1%.")
 @click.option("--append-eos", is_flag=True, help="End every document with EOS.")
 @click.option("--max-length", type=int, metavar="N", help="The most tokens of a document.")
-@click.option(
-    "--too-long",
-    type=click.Choice(get_args(TooLongOrSplit)),
-    default="cut",
-    show_default=True,
-    help="What to do with longer ones.",
-)
+@choice("--too-long", TooLongOrSplit, default="cut", help="What to do with longer ones.")
 @click.option("--overlap", type=int, default=0, metavar="N", help="With split: tokens that a piece repeats.")
-@click.option("--fim", type=share, default="0", metavar="P%", help="Documents to fill in the middle of, such as 50%.")
+@click.option("--fim", type=SHARE, default="0", metavar="P%", help="Documents to fill in the middle of, such as 50%.")
 @click.option(
-    "--fim-spm", type=share, default="50%", metavar="P%", help="Those that begin with the suffix.  [default: 50%]"
+    "--fim-spm", type=SHARE, default="50%", metavar="P%", help="Those that begin with the suffix.  [default: 50%]"
 )
 @click.option(
-    "--weight", type=weight, multiple=True, metavar="SOURCE=W", help="How often to read a source, such as code=2.5."
+    "--weight", type=WEIGHT, multiple=True, metavar="SOURCE=W", help="How often to read a source, such as code=2.5."
 )
 @click.option("--token-weights", is_flag=True, help="Weights are proportions of tokens, such as 30 and 70.")
-@click.option("--budget", type=tokens, metavar="N", help="The tokens after which the corpus ends, such as 10B.")
-@click.option("--validation", type=share, default="0", metavar="P%", help="Documents for validation, such as 0.5%.")
+@click.option("--budget", type=TOKENS, metavar="N", help="The tokens after which the corpus ends, such as 10B.")
+@click.option("--validation", type=SHARE, default="0", metavar="P%", help="Documents for validation, such as 0.5%.")
 @click.option("--shuffle", type=int, metavar="SEED", help="Shuffle the documents.")
 @click.option("--pack", type=int, metavar="LENGTH", help="Pack documents into sequences (parquet, arrow).")
 @click.option("--pad-id", type=int, metavar="ID", help="What fills packed sequences. Default: padding token, or EOS.")
@@ -155,11 +140,11 @@ def command() -> None:
 @click.option(
     "--for", "trainer", type=click.Choice([*TRAINERS]), help="Columns that this trainer reads (parquet, arrow)."
 )
-@click.option("--compression", type=click.Choice(get_args(Compression)), help="For parquet, arrow. Default: none.")
+@choice("--compression", Compression, help="For parquet, arrow. Default: none.")
 @click.option(
-    "--shard-size", type=size, metavar="SIZE", help="Bytes of input per shard. Default: a 16th, from 8M to 128M."
+    "--shard-size", type=SIZE, metavar="SIZE", help="Bytes of input per shard. Default: a 16th, from 8M to 128M."
 )
-@click.option("--shard", "part", type=part_of, metavar="I/N", help="Take the I-th of N parts of all inputs.")
+@click.option("--shard", "part", type=PART, metavar="I/N", help="Take the I-th of N parts of all inputs.")
 @click.option("--rebuild", is_flag=True, help="Make all shards anew if inputs or settings do not let them be kept.")
 @click.option("--rehash", is_flag=True, help="Compare all documents of finished shards with the inputs.")
 @click.option("--threads", type=int, metavar="N", help="Default: all cores.")
@@ -322,8 +307,7 @@ def _print_gaps(problems: list[str], as_json: bool) -> None:
 
 def _print(found: Info) -> None:
     print_pairs(summary(found))
-    tables: list[tuple[Sequence[str], list[Any]]] = [(LENGTH_HEAD, length_rows(found))]
-    tables.append((SOURCE_HEAD, source_rows(found, NUM_SOURCES)))
+    tables = (LENGTH_HEAD, length_rows(found)), (SOURCE_HEAD, source_rows(found, NUM_SOURCES))
     for head, rows in tables:
         print()
         print_table(head, rows, right=range(1, len(head) - (head[-1] == "")))

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from ... import Tokenizer
-from ...corpus.sources import format_of_rows
 from ...errors import GgtokError
 from ..folders import Node, files_below, print_tree
 from ..inputs import Rows, Source, takes_files, takes_rows
@@ -115,12 +114,14 @@ def command(
 def _count(
     tokenizer: Tokenizer, source: Source, special: dict[str, Any], field: str | None, advance: Callable[[int], None]
 ) -> int:
-    rows = None if source.path in (None, "-") else format_of_rows(str(source.path), field)
-    if rows is not None:
-        from ...corpus.reading import documents
+    if source.path not in (None, "-"):
+        from ...corpus.sources import format_of_rows
 
-        columns = documents(str(source.path), field, *rows)
-        return sum(sum(tokenizer.count_batch(chunk, **special)) for column in columns for chunk in column.chunks)
+        if rows := format_of_rows(str(source.path), field):
+            from ...corpus.reading import documents
+
+            columns = documents(str(source.path), field, *rows)
+            return sum(sum(tokenizer.count_batch(chunk, **special)) for column in columns for chunk in column.chunks)
     encoder, count = tokenizer.encoder(**special), 0
     for part in source.parts(bar=False):
         count += encoder.push_count(part)

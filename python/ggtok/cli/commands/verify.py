@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from ...lab.verify.result import Comparison
 from ...lab.verify.verify import repeat, verify
 from ...tokenizer.text_or_path import Path
 from ..file_arguments import text_path
@@ -51,13 +50,8 @@ def command(
             found = verify(
                 tokenizer, files=files or None, seconds=seconds, library=libllama, seed=seed, progress=bar.phase
             )
-    show(found, as_json)
-    context.exit(0 if found.agrees else 1)
-
-
-def show(found: Comparison, as_json: bool) -> None:
-    """Writes what was found."""
     if as_json:
         print_json(**finite(found.to_dict()))
     else:
         print_report(found.lines(), whole="repeat")
+    context.exit(0 if found.agrees else 1)
