@@ -75,7 +75,7 @@ class Tokenizer:
     def __init__(
         self, tok: BaseTokenizer, *, truncation_side: Literal["left", "right"] = "left", name: str = ""
     ) -> None:
-        self._tok, self.truncation_side, self.name_or_path = tok, truncation_side, name
+        self._tok, self._names, self.truncation_side, self.name_or_path = tok, Names(tok), truncation_side, name
 
     @classmethod
     def from_pretrained(cls, path_or_repo_id: str | os.PathLike[str], *_: object, **options: Any) -> Self:
@@ -87,17 +87,9 @@ class Tokenizer:
         return cls(tok, truncation_side=options.get("truncation_side", "left"), name=str(path_or_repo_id))
 
     @cached_property
-    def _names(self) -> Names:
-        return Names(self._tok)
-
-    @cached_property
     def all_special_ids(self) -> list[int]:
         """The ids of control and unknown tokens."""
-        return sorted(self._special)
-
-    @cached_property
-    def _special(self) -> frozenset[int]:
-        return frozenset(special_ids(self._tok))
+        return special_ids(self._tok)
 
     @property
     def all_special_tokens(self) -> list[str]:
@@ -232,7 +224,7 @@ class Tokenizer:
     def convert_ids_to_tokens(self, ids: Sequence[int], skip_special_tokens: bool = False) -> list[str]:
         """The texts of tokens. Ids that are not in the vocabulary have an empty one."""
         texts = self._names.texts
-        skipped = self._special if skip_special_tokens else ()
+        skipped = frozenset(self.all_special_ids if skip_special_tokens else ())
         return [texts[id] if 0 <= id < len(texts) else "" for id in ids if id not in skipped]
 
     def convert_tokens_to_string(self, tokens: list[str]) -> str:

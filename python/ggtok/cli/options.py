@@ -195,6 +195,11 @@ def takes_special(no_special: bool, parse_special: bool) -> dict[str, Any]:
     return {"special": {"add_special": not no_special, "parse_special": parse_special}}
 
 
+def takes_encoding(function: Command) -> Command:
+    """Gives a command all options of `takes_model` and `takes_special`, and `--json`."""
+    return takes_model(takes_special(as_json(function)))
+
+
 def name_and_value(option: str, written: str) -> tuple[str, str]:
     """NAME=VALUE, as a repeatable option takes it."""
     name, equals, value = written.partition("=")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from operator import index as as_int
 
@@ -49,16 +50,8 @@ class Batch:
     array([0, 2, 4, 6])
     """
 
-    __slots__ = ("_flat", "_offsets", "_pad_id", "_rows")
-
-    _rows: FlatBatch
-    _pad_id: int | None
-    _flat: Any
-    """The ids of all texts, in the form that rows have; made when a row is first requested."""
-    _offsets: memoryview
-
     def __init__(self, rows: FlatBatch, pad_id: int | None = None) -> None:
-        self._rows, self._pad_id, self._flat = rows, pad_id, None
+        self._rows, self._pad_id = rows, pad_id
         self._offsets = memoryview(rows.offsets())
 
     @property
@@ -124,19 +117,18 @@ class Batch:
         if not -num_texts <= text < num_texts:
             raise IndexError(f"text {text} of a batch of {num_texts}")
         text %= num_texts
-        return self._all_ids()[self._offsets[text] : self._offsets[text + 1]]
+        ids: Ids = self._all_ids[self._offsets[text] : self._offsets[text + 1]]
+        return ids
 
     def __iter__(self) -> Iterator[Ids]:
-        ids = self._all_ids()
+        ids = self._all_ids
         return (ids[start:end] for start, end in pairwise(self._offsets))
 
-    def _all_ids(self) -> Ids:
-        """The ids of all texts, as rows are shown."""
-        if self._flat is None:
-            numpy, ids = _numpy(), self._rows.ids()
-            self._flat = memoryview(ids) if numpy is None else numpy.asarray(ids)
-        flat: Ids = self._flat
-        return flat
+    @cached_property
+    def _all_ids(self) -> Any:
+        """The ids of all texts, in the form that rows have."""
+        numpy, ids = _numpy(), self._rows.ids()
+        return memoryview(ids) if numpy is None else numpy.asarray(ids)
 
     def tolist(self) -> list[list[int]]:
         """The ids of each text as a list of Python ints.

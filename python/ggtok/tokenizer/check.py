@@ -108,7 +108,8 @@ def _pre(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
 
 def _family(name: str | None) -> object:
     """What the texts of a pre-tokenizer are cut by, or the name of one that is not known."""
-    return pretokenizers().get(name or "", {}).get("family", name)
+    row = pretokenizers().get(name or "")
+    return row["family"] if row else name
 
 
 def _added(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:

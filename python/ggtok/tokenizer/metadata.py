@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import stat
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -19,7 +20,7 @@ from .contents import not_gguf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, Protocol
 
     from _typeshed import ReadableBuffer
@@ -108,20 +109,23 @@ class Prefix:
         self.total = total if read else len(data)
         """The size of the source in bytes; `None` while it is not known."""
         self._read = read
-        self._file: io.FileIO | None = None
 
     @classmethod
-    def open(cls, source: Source) -> Prefix:
+    @contextmanager
+    def open(cls, source: Source) -> Iterator[Prefix]:
         """The prefix of a file by its path, of a bytes-like object, or of a readable binary file."""
         if isinstance(source, (str, os.PathLike)):
-            file = io.FileIO(file_name(source))
-            prefix = cls._of_file(file)
-            prefix._file = file
-            return prefix
-        if hasattr(source, "read"):
-            return cls._of_file(source)
-        if isinstance(source, bytes) and len(source) <= MAX_BYTES:
-            return cls(source)
+            with io.FileIO(file_name(source)) as file:
+                yield cls._of_file(file)
+        elif hasattr(source, "read"):
+            yield cls._of_file(source)
+        elif isinstance(source, bytes) and len(source) <= MAX_BYTES:
+            yield cls(source)
+        else:
+            yield cls._of_buffer(source)
+
+    @classmethod
+    def _of_buffer(cls, source: ReadableBuffer) -> Prefix:
         try:
             view = memoryview(source)
         except TypeError:
@@ -157,13 +161,6 @@ class Prefix:
             if stat.S_ISREG(status.st_mode):
                 total = max(0, status.st_size - file.tell()) or None
         return cls(total=total, read=read)
-
-    def __enter__(self) -> Prefix:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file:
-            self._file.close()
 
     def reaches(self, end: int) -> bool:
         """Whether the source has `end` bytes, at most `MAX_BYTES`; reads those that are not in `data` yet."""

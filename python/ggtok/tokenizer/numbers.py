@@ -40,11 +40,6 @@ def seed_of(value: SupportsIndex | None) -> int | None:
 
 def num_threads(threads: SupportsIndex | None) -> int:
     """The number of threads: by default, the number of cores that this process may use."""
-    return min(_cores() if threads is None else at_least(1, threads, "threads"), MAX_THREADS)
-
-
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
+    if threads is not None:
+        return min(at_least(1, threads, "threads"), MAX_THREADS)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -12,7 +12,7 @@ import click
 
 from ... import Tokenizer
 from ..inputs import Source, takes_texts
-from ..options import Model, as_json, takes_model, takes_special
+from ..options import Model, takes_encoding
 from ..output import CELL, drawn, print_json, to_stderr
 from ..progress import progress
 from ..table import print_pairs, print_table
@@ -40,9 +40,7 @@ Times: TypeAlias = dict[tuple[str, str], list[float]]
     metavar="S",
     help=f"How long to measure; {LEAST_ROUNDS} rounds at least.",
 )
-@takes_model
-@takes_special
-@as_json
+@takes_encoding
 def command(sources: list[Source], seconds: float, model: Model, special: dict[str, Any], as_json: bool) -> None:
     """Measure how fast texts become tokens and back with this model, on one thread. The texts are read into memory
     first.

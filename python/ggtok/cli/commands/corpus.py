@@ -6,8 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from typing import Any, BinaryIO, get_args
@@ -23,7 +22,7 @@ from ...corpus.trainers import TRAINERS
 from ...corpus.verifying import SAMPLE, Verification, verify
 from ..file_arguments import OUTPUT
 from ..inputs import takes_template
-from ..options import Command, Model, as_json, is_typed, takes_model, takes_special
+from ..options import Command, Model, as_json, is_typed, takes_encoding, takes_model
 from ..output import print_json, to_stderr
 from ..progress import progress
 from ..table import print_pairs, print_table
@@ -148,9 +147,7 @@ def command() -> None:
 @click.option("--rebuild", is_flag=True, help="Make all shards anew if inputs or settings do not let them be kept.")
 @click.option("--rehash", is_flag=True, help="Compare all documents of finished shards with the inputs.")
 @click.option("--threads", type=int, metavar="N", help="Default: all cores.")
-@takes_model
-@takes_special
-@as_json
+@takes_encoding
 def build_command(
     sources: tuple[str, ...],
     files_from: BinaryIO | None,
@@ -180,7 +177,9 @@ def build_command(
     tokenizer, state = model.open(), State()
     if as_json:
         print_json(event="start", folder=output, sources=len(sources))
-    with progress(None, "", logs=True) as bar, terminated():
+    # In an orderly way, with the exit code that shells expect.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with progress(None, "", logs=True) as bar:
 
         def show(now: State) -> None:
             nonlocal state
@@ -202,20 +201,6 @@ def build_command(
         print_json(event="end", **built.to_dict())
     else:
         _print(built)
-
-
-@contextmanager
-def terminated() -> Iterator[None]:
-    """Makes SIGTERM end the command in an orderly way, with the exit code that shells expect."""
-
-    def end(*_: object) -> None:
-        raise SystemExit(128 + signal.SIGTERM)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @command.command("verify", short_help="Check folders against their manifests and documents.")

@@ -13,7 +13,7 @@ from ...errors import GgtokError
 from ..folders import Node, files_below, print_tree
 from ..inputs import Rows, Source, takes_files, takes_rows
 from ..inputs import sources as sources_of
-from ..options import Model, as_json, takes_model, takes_special
+from ..options import Model, takes_encoding
 from ..output import explained, is_of_output, print_json, to_stderr
 from ..progress import progress
 
@@ -30,9 +30,7 @@ LOOKED_AT = 8192
 )
 @click.option("--field", metavar="NAME", help="Count only this field of JSON Lines, CSV and other tables.")
 @takes_rows
-@takes_model
-@takes_special
-@as_json
+@takes_encoding
 @click.pass_context
 def command(
     context: click.Context,

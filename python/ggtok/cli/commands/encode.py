@@ -11,7 +11,7 @@ import click
 from ... import Encoding, Tokenizer
 from ..._ggtok import json_items
 from ..inputs import Rows, Source, Text, takes_rows, takes_texts
-from ..options import DEFAULT, Model, as_json, takes_model, takes_special
+from ..options import DEFAULT, Model, takes_encoding
 from ..output import Items, painted, print_json
 
 SLICE = 4096
@@ -21,9 +21,7 @@ SLICE = 4096
 @click.command(short_help="Turn texts into token ids.")
 @takes_texts
 @takes_rows
-@takes_model
-@takes_special
-@as_json
+@takes_encoding
 @click.option(
     "--view/--ids", default=None, help="Show the tokens, or write bare ids. Default: show them on a terminal."
 )

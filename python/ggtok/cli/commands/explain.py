@@ -25,7 +25,7 @@ from ..completion import MODEL
 from ..file_arguments import OUTPUT, check_output, short_names
 from ..inputs import Source, takes_files
 from ..inputs import sources as sources_of
-from ..options import DEFAULT, Model, as_json, is_typed, takes_model, takes_special
+from ..options import DEFAULT, Model, is_typed, takes_encoding
 from ..output import print_json, wants_colors, with_options
 from ..pair import MOST_LINES, print_pair, print_verdict
 from ..table import print_line
@@ -59,9 +59,7 @@ class Request:
 )
 @click.option("--trie", is_flag=True, help="Build a double array of the arguments; look up these and each -p.")
 @click.option("--html", type=OUTPUT, metavar="PATH", help="Write a page that needs no network.")
-@takes_model
-@takes_special
-@as_json
+@takes_encoding
 def command(
     files: tuple[str, ...],
     text: tuple[str, ...],

@@ -67,12 +67,11 @@ def command(stores: tuple[str, ...], paths: bool, as_json: bool) -> None:
 
 def _print(rows: list[dict[str, Any]]) -> None:
     """The table. It has a column for prompts if something else than the files' templates writes or changes any."""
-    head = ["name", "kind", "pre", "tokens", "check"]
-    cells = [list(_row(row)) for row in rows]
+    columns = {"name": "name", "kind": "kind", "pre": "pre", "size": "tokens"}
     if any("prompts" in row for row in rows):
-        for line, value in zip([head, *cells], ["prompts", *(row.get("prompts", "") for row in rows)], strict=True):
-            line.insert(-1, value)
-    print_table(head, cells, right=(3,))
+        columns["prompts"] = "prompts"
+    cells = [[*("" if row.get(key) is None else str(row[key]) for key in columns), _summary(row)] for row in rows]
+    print_table([*columns.values(), "check"], cells, right=(3,))
 
 
 def _opened(models: list[Model]) -> Iterator[dict[str, Any]]:
@@ -106,20 +105,16 @@ def _facts(model: Model) -> dict[str, Any]:
         return found | {"error": message.removeprefix(f"{model.path}: ")}
 
 
-def _row(row: dict[str, Any]) -> tuple[str, ...]:
-    if "error" in row:
-        return row["name"], "", "", "", f"error: {row['error']}"
-    return row["name"], row["kind"], row["pre"] or "", str(row["size"]), _summary(row["findings"])
-
-
 def _path_row(row: dict[str, Any]) -> tuple[str, ...]:
     path = row["file"]
     return row["name"], f"error: {row['error']}" if path is None else path if isinstance(path, str) else repr(path)
 
 
-def _summary(findings: list[dict[str, Any]]) -> str:
-    """The most severe finding, and how many more there are. Notes are left to `ggtok check`."""
-    severe = [Finding(**finding) for finding in findings if finding["severity"] != "note"]
+def _summary(row: dict[str, Any]) -> str:
+    """Why it does not open; or the most severe finding, and how many more there are, without notes."""
+    if "error" in row:
+        return f"error: {row['error']}"
+    severe = [Finding(**finding) for finding in row["findings"] if finding["severity"] != "note"]
     if not severe:
         return "ok"
     more = f" and {len(severe) - 1} more" if len(severe) > 1 else ""

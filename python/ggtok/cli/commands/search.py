@@ -42,23 +42,14 @@ def command(context: click.Context, query: str, prefix: bool, regex: bool, model
     tokens = [(tokenizer.vocab[id], tokenizer.piece(id)) for id in ids]
     if as_json:
         for token, piece in tokens:
-            text = lossless(token.text.encode("utf-8", "surrogateescape"))
-            print_json(
-                id=token.id,
-                piece=lossless(piece),
-                text=text,
-                score=finite(token.score),
-                attributes=_names(token.attributes),
-            )
+            text, names = lossless(token.text.encode("utf-8", "surrogateescape")), _names(token.attributes)
+            print_json(id=token.id, piece=lossless(piece), text=text, score=finite(token.score), attributes=names)
     elif tokens:
-        print_table(
-            ("id", "piece", "score", "attributes"),
-            [
-                (str(token.id), quoted(piece), f"{token.score:g}", ", ".join(_names(token.attributes)))
-                for token, piece in tokens
-            ],
-            right=(0, 2),
-        )
+        rows = [
+            (str(token.id), quoted(piece), f"{token.score:g}", ", ".join(_names(token.attributes)))
+            for token, piece in tokens
+        ]
+        print_table(("id", "piece", "score", "attributes"), rows, right=(0, 2))
     context.exit(int(not tokens))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..inputs import Rows, Source, characters, naming, takes_rows, takes_texts
-from ..options import Model, as_json, takes_model, takes_special
+from ..options import Model, takes_encoding
 from ..output import print_json, print_text
 
 BOUNDARIES = ("paragraph", "line", "sentence", "word", "character", "markdown", "python")
@@ -38,9 +38,7 @@ BOUNDARIES = ("paragraph", "line", "sentence", "word", "character", "markdown", 
 @click.option("--prefix", metavar="TEXT", help="What comes before each chunk: it is counted, but not written.")
 @click.option("--strip", is_flag=True, help="Remove white space at the ends of chunks.")
 @click.option("-0", "--null", is_flag=True, help="Write a null byte after each chunk, for xargs -0.")
-@takes_model
-@takes_special
-@as_json
+@takes_encoding
 def command(
     sources: list[Source],
     rows: Rows | None,
