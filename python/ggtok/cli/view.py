@@ -117,24 +117,12 @@ def units(piece: bytes, encoding: str = "utf-8") -> tuple[Unit, ...]:
     chars = piece.decode("utf-8", "surrogateescape")
     for char, after in zip_longest(chars, chars[1:], fillvalue=""):
         code, last = ord(char), shown[-1] if shown and not shown[-1].kind else None
-        is_emoji = last is not None and unicodedata.category(last.text[0]) == "So"
         if "\udc80" <= char <= "\udcff":
             shown.append(Unit(f"\\x{code - 0xDC00:02x}", 4, "byte"))
         elif char in MARKS:
             mark = MARKS[char][not has(encoding, MARKS[char][0])]
             shown.append(Unit(mark, len(mark), "mark"))
-        elif (
-            last
-            and has(encoding, char)
-            and (
-                (
-                    is_emoji
-                    and (char in SKIN_TONES or (char == JOINER and after and unicodedata.category(after) == "So"))
-                )
-                or last.text[-1] == JOINER
-                or unicodedata.category(char) in ("Mn", "Me")
-            )
-        ):
+        elif last and has(encoding, char) and _combines(last.text, char, after):
             shown[-1] = Unit(last.text + char, last.width + cell_len(char) + (char == EMOJI_STYLE))
         elif unicodedata.category(char)[0] in "CZ" or char == EMOJI_STYLE or not has(encoding, char):
             escape = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
@@ -144,6 +132,14 @@ def units(piece: bytes, encoding: str = "utf-8") -> tuple[Unit, ...]:
         else:
             shown.append(Unit("◌" + char, 1))
     return tuple(shown)
+
+
+def _combines(before: str, char: str, after: str) -> bool:
+    """Whether a character is drawn together with the one before it."""
+    is_emoji = unicodedata.category(before[0]) == "So"
+    if is_emoji and (char in SKIN_TONES or (char == JOINER and after and unicodedata.category(after) == "So")):
+        return True
+    return before[-1] == JOINER or unicodedata.category(char) in ("Mn", "Me")
 
 
 def bar(encoding: str) -> str:

@@ -23,6 +23,9 @@ from ..options import KINDS, as_json, name_and_value, repeatable, typed_value
 from ..output import finite, print_json, printable
 from ..progress import progress
 
+SCALARS = {Type.STRING: "str", Type.BOOL: "bool", Type.FLOAT32: "float", Type.FLOAT64: "float"}
+"""How values of these types are written. All others are integers."""
+
 SHOWN = 60
 """Characters of a value that are printed."""
 
@@ -157,27 +160,20 @@ def _metadata(metadata: Metadata, assignments: tuple[str, ...], removed: tuple[s
 
 
 def _value(key: str, text: str, kind: Type | None) -> Any:
-    match kind:
-        case None:
-            name, colon, text = text.partition(":")
-            if name not in KINDS or not colon:
-                raise click.ClickException(
-                    f"--set: the file has no key {key!r}: a new one is set with a type, KEY=TYPE:VALUE, "
-                    f"where TYPE is {', '.join(KINDS)}"
-                )
-            return typed_value("--set", key, name, text)
-        case Type.STRING:
-            return text
-        case Type.BOOL:
-            return typed_value("--set", key, "bool", text)
-        case Type.FLOAT32 | Type.FLOAT64:
-            return typed_value("--set", key, "float", text)
-        case Type.ARRAY:
-            value = parse_json(text.encode(), f"--set {key}")
-            if not isinstance(value, list):
-                raise click.ClickException(f"--set: {key} is an array: its value is a JSON list")
-            return value
-    return typed_value("--set", key, "int", text)
+    if kind is Type.ARRAY:
+        value = parse_json(text.encode(), f"--set {key}")
+        if not isinstance(value, list):
+            raise click.ClickException(f"--set: {key} is an array: its value is a JSON list")
+        return value
+    if kind is not None:
+        return typed_value("--set", key, SCALARS.get(kind, "int"), text)
+    name, colon, text = text.partition(":")
+    if name not in KINDS or not colon:
+        raise click.ClickException(
+            f"--set: the file has no key {key!r}: a new one is set with a type, KEY=TYPE:VALUE, "
+            f"where TYPE is {', '.join(KINDS)}"
+        )
+    return typed_value("--set", key, name, text)
 
 
 def _shown(value: object) -> str:
