@@ -2,8 +2,8 @@
 
 One file per command in `commands/`, imported when the command runs. Arguments are files, as in `wc`; a text itself is
 `-p TEXT`. Results go to standard output, all else to standard error.
-Exit codes: 0, 1 if the reader of the output has closed it or as the help of a command says, 2 for errors in arguments,
-files or texts (one line on standard error), 130 after Ctrl-C.
+Exit codes: 0 or what a command returns, 1 if the reader of the output has closed it, 2 for errors in arguments, files
+or texts (one line on standard error), 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -114,13 +114,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     try:
         with group.make_context("ggtok", argv) as context:
-            group.invoke(context)
+            code = group.invoke(context)
+            return code if type(code) is int else 0
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return 2
     except click.exceptions.Exit as exit:
         return exit.exit_code
-    return 0
 
 
 def _fail(message: str) -> int:

@@ -42,10 +42,7 @@ LONGEST = 2000
 @click.option("--dry-run", is_flag=True, help="With --fix: show what would change, and write nothing.")
 @takes_models
 @as_json
-@click.pass_context
-def command(
-    context: click.Context, models: list[Model], as_json: bool, llama_cpp: str | None, fix: str | None, dry_run: bool
-) -> None:
+def command(models: list[Model], as_json: bool, llama_cpp: str | None, fix: str | None, dry_run: bool) -> int:
     """Check GGUF files for tokenizer problems. Each finding has a severity, a code, and what to do. If a file cannot be
     opened, the first finding says why. The last line is the ggtok edit command that mends what can be mended; --fix
     does the same.
@@ -62,7 +59,7 @@ def command(
         if others or model.path is None or model.overrides:
             raise click.ClickException("--fix takes one file, without --override-kv")
         path = located(model.path)
-        context.exit(write(Edited(path, repair_of(check_file(path))), None if dry_run else fix, as_json))
+        return write(Edited(path, repair_of(check_file(path))), None if dry_run else fix, as_json)
     worst: Counter[str] = Counter()
     """How many files have findings of this severity, and none that is worse."""
     for model in models:
@@ -96,7 +93,7 @@ def command(
         parts = [f"{worst[severity]} with {severity}s" for severity in SEVERITIES if worst[severity]]
         parts += [f"{worst['unread']} not read"] if worst["unread"] else []
         print(", ".join([f"{len(models)} files", *(parts or ["no problems"])]))
-    context.exit(2 if worst["unread"] else int(worst["error"] > 0))
+    return 2 if worst["unread"] else int(worst["error"] > 0)
 
 
 def _findings(model: Model, llama_cpp: str | None) -> list[Finding]:

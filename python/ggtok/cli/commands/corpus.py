@@ -209,10 +209,7 @@ def build_command(
 @click.option("--all", "is_all", is_flag=True, help="All documents.")
 @takes_model
 @as_json
-@click.pass_context
-def verify_command(
-    context: click.Context, folders: tuple[str, ...], sample: int, is_all: bool, model: Model, as_json: bool
-) -> None:
+def verify_command(folders: tuple[str, ...], sample: int, is_all: bool, model: Model, as_json: bool) -> int:
     """Check that every file of a corpus has its hash, and that documents encoded again have the tokens that were
     written, and decode to their text. The tokenizer is the one that the folder keeps; one that you name must
     be the same. Of several folders, also check that they are parts of a whole, and that none is missing. A
@@ -231,7 +228,7 @@ def verify_command(
         named = {"folder": folder} if len(folders) > 1 else {}
         _print_verified(named, found, as_json)
     _print_gaps(problems, as_json)
-    context.exit(int(not is_right))
+    return int(not is_right)
 
 
 def _print_verified(named: dict[str, str], found: Verification, as_json: bool) -> None:
@@ -256,8 +253,7 @@ def _print_verified(named: dict[str, str], found: Verification, as_json: bool) -
 @click.argument("folders", nargs=-1, required=True, metavar="FOLDER...")
 @click.option("--html", type=OUTPUT, metavar="PATH", help="Also write it as a page (one folder).")
 @as_json
-@click.pass_context
-def info_command(context: click.Context, folders: tuple[str, ...], html: str | None, as_json: bool) -> None:
+def info_command(folders: tuple[str, ...], html: str | None, as_json: bool) -> int:
     """Show what a corpus holds: documents, tokens, a histogram of lengths, and bytes per token by source. Of several
     folders, show the sums, and what is missing between them; the exit code is 1 then. A folder can be a URL.
     """
@@ -274,13 +270,14 @@ def info_command(context: click.Context, folders: tuple[str, ...], html: str | N
             ]
             print_table(("folder", *names), cells, right=range(1, 6))
         _print_gaps(problems := gaps(found), as_json)
-        context.exit(int(bool(problems)))
+        return int(bool(problems))
     if html is not None:
         found[0].to_html(html)
     if as_json:
         print_json(**found[0].to_dict())
     else:
         _print(found[0])
+    return 0
 
 
 def _print_gaps(problems: list[str], as_json: bool) -> None:

@@ -31,9 +31,7 @@ LOOKED_AT = 8192
 @click.option("--field", metavar="NAME", help="Count only this field of JSON Lines, CSV and other tables.")
 @takes_rows
 @takes_encoding
-@click.pass_context
 def command(
-    context: click.Context,
     files: tuple[str, ...],
     text: tuple[str, ...],
     recursive: bool,
@@ -44,7 +42,7 @@ def command(
     model: Model,
     special: dict[str, Any],
     as_json: bool,
-) -> None:
+) -> int:
     """Count the tokens of files, or of standard input, as wc counts words.
 
     One text gives a number. Several give a line each, and a total. What cannot be read is named, everything else is
@@ -61,7 +59,7 @@ def command(
         read = Source(names).read().split(b"\0")
         files += tuple(os.fsdecode(name) for name in read if name)
         if not files:
-            return
+            return 0
     if recursive and not (files or text):
         files = (".",)
     if recursive:
@@ -106,7 +104,7 @@ def command(
             print_tree(tree)
         else:
             print(f"{tree.count:>{width}{',' * bool(top)}} total")
-    context.exit(int(failures > 0))
+    return int(failures > 0)
 
 
 def _count(

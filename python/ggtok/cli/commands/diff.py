@@ -33,9 +33,7 @@ MOST_ROWS = 15
 @takes_special
 @takes_network
 @as_json
-@click.pass_context
 def command(
-    context: click.Context,
     a: str,
     b: str,
     file: str | None,
@@ -44,7 +42,7 @@ def command(
     special: dict[str, Any],
     offline: bool | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Show on one screen how the tokenizers of two models differ: in a sentence, and in a table of counts, settings and
     special tokens. With a text, also where they cut it differently. --all lists every token and merge.
 
@@ -77,4 +75,4 @@ def command(
             print_table(("", *short_names((a, b))), rows[:MOST_ROWS])
             more = f"{len(rows) - MOST_ROWS} more settings, " * (len(rows) > MOST_ROWS)
             print_line(f"--all prints {more}all tokens and merges that differ", out.palette.dim)
-    context.exit(int(bool(found)))
+    return int(bool(found))

@@ -67,7 +67,7 @@ def command(
     force: bool,
     as_json: bool,
     **added: Any,
-) -> None:
+) -> int:
     """Write a copy of FILE with other metadata and the same tensors. FILE may be broken, and is never changed. PATH
     appears once it is complete.
 
@@ -91,7 +91,7 @@ def command(
     )
     if not any(edits):
         raise click.ClickException(f"{file}: nothing to change: give --set, --remove or another edit")
-    click.get_current_context().exit(write(Edited(file, edits), None if dry_run else output, as_json, force))
+    return write(Edited(file, edits), None if dry_run else output, as_json, force)
 
 
 def write(edited: Edited, output: str | None, as_json: bool, force: bool = False) -> int:

@@ -22,8 +22,7 @@ from ..table import print_table
 @click.option("-e", "--regex", is_flag=True, help="QUERY is a Python regular expression.")
 @takes_model
 @as_json
-@click.pass_context
-def command(context: click.Context, query: str, prefix: bool, regex: bool, model: Model, as_json: bool) -> None:
+def command(query: str, prefix: bool, regex: bool, model: Model, as_json: bool) -> int:
     """Find the tokens whose pieces contain QUERY. A piece is what a token stands for in a text, so most words begin
     with a space: ggtok search " the". If none matches, the file's own spelling is searched: ggtok search Ġthe.
 
@@ -50,7 +49,7 @@ def command(context: click.Context, query: str, prefix: bool, regex: bool, model
             for token, piece in tokens
         ]
         print_table(("id", "piece", "score", "attributes"), rows, right=(0, 2))
-    context.exit(int(not tokens))
+    return int(not tokens)
 
 
 def _spelled(tokenizer: Tokenizer, query: bytes, prefix: bool) -> list[int]:

@@ -21,9 +21,7 @@ from ..table import print_report
 @click.option("--seed", type=int, metavar="N", help="Make up the same texts again.")
 @click.option("--repeat", "token", metavar="CALL", help="Repeat one call, as the report of a difference says.")
 @as_json
-@click.pass_context
 def command(
-    context: click.Context,
     model: Model,
     texts: tuple[str, ...],
     seconds: float | None,
@@ -31,7 +29,7 @@ def command(
     seed: int | None,
     token: str | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Compare ggtok with the llama.cpp that is installed, on your texts and on made-up ones: ids, bytes and pieces,
     with all flags. Shows what was compared, and each difference with a command that repeats it. Differences that a
     known change of llama.cpp explains are counted by change.
@@ -54,4 +52,4 @@ def command(
         print_json(**finite(found.to_dict()))
     else:
         print_report(found.lines(), whole="repeat")
-    context.exit(0 if found.agrees else 1)
+    return 0 if found.agrees else 1
