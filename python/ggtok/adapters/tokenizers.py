@@ -7,11 +7,9 @@ that `to_tokenizers_json` writes.
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from operator import itemgetter
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from ..errors import ArgumentTypeError, GgtokError
 from ..tokenizer.arguments import items_of, one_of
@@ -31,16 +29,6 @@ Spelled: TypeAlias = tuple[list[str], list[Span]]
 """The texts and spans of tokens."""
 
 
-class Added(NamedTuple):
-    """A token that comes from no text: BOS, EOS, SEP or padding."""
-
-    id: int
-    token: str
-    type_id: int = 0
-    attention: int = 1
-    span: Span = (0, 0)
-
-
 class Encoding:
     """The tokens of a text, with attributes of a `tokenizers.Encoding`.
 
@@ -53,58 +41,55 @@ class Encoding:
     [(0, 0), (0, 4), (4, 5), (6, 11), (0, 0)]
     """
 
-    def __init__(self, own: list[int], before: list[Added], after: list[Added], spell: Callable[[], Spelled]) -> None:
-        """`own` are the text's ids. `spell` makes the texts and spans of their tokens when they are asked for."""
-        self._own, self._before, self._after, self._spell = own, before, after, spell
+    ids: list[int]
+    """The ids."""
+    type_ids: list[int]
+    """0, except for padding with another type id."""
+    attention_mask: list[int]
+    """0 for padding, otherwise 1."""
+    special_tokens_mask: list[int]
+    """1 for BOS, EOS, SEP and padding that were added, otherwise 0."""
+
+    def __init__(self, before: list[int], own: list[int], after: list[int], spell: Callable[[], Spelled]) -> None:
+        """`own` are the text's ids, between added ones. `spell` makes texts and spans when they are asked for."""
+        self.ids = [*before, *own, *after]
+        self.type_ids, self.attention_mask = [0] * len(self), [1] * len(self)
+        self.special_tokens_mask = [*[1] * len(before), *[0] * len(own), *[1] * len(after)]
+        self._spell = spell
 
     @cached_property
     def _spelled(self) -> Spelled:
         return self._spell()
 
     @property
-    def ids(self) -> list[int]:
-        """The ids."""
-        return self._around("id", self._own)
-
-    @property
     def tokens(self) -> list[str]:
         """The texts of the tokens, as `id_to_token` returns them."""
-        return self._around("token", self._spelled[0])
+        return self._spelled[0]
 
     @property
     def offsets(self) -> list[Span]:
         """The span of each token in the text, in characters; `(0, 0)` for added tokens."""
-        return self._around("span", self._spelled[1])
-
-    @property
-    def type_ids(self) -> list[int]:
-        """0, except for padding with another type id."""
-        return self._around("type_id", [0] * len(self._own))
-
-    @property
-    def attention_mask(self) -> list[int]:
-        """0 for padding, otherwise 1."""
-        return self._around("attention", [1] * len(self._own))
-
-    @property
-    def special_tokens_mask(self) -> list[int]:
-        """1 for BOS, EOS, SEP and padding that were added, otherwise 0."""
-        return [*[1] * len(self._before), *[0] * len(self._own), *[1] * len(self._after)]
+        return self._spelled[1]
 
     def char_to_token(self, char_pos: int) -> int | None:
-        """The index of the token that has this character of the text; `None` if there is none. O(log n)."""
-        spans = self._spelled[1]
-        found = bisect_right(spans, char_pos, key=itemgetter(1))
-        has_it = found < len(spans) and spans[found][0] <= char_pos
-        return len(self._before) + found if has_it else None
+        """The index of the token that has this character of the text; `None` if there is none. O(n)."""
+        return next((at for at, (start, end) in enumerate(self.offsets) if start <= char_pos < end), None)
 
-    def _around(self, field: str, own: list[Any]) -> list[Any]:
-        """A field of the added tokens, around what the others have."""
-        before, after = ([getattr(each, field) for each in added] for added in (self._before, self._after))
-        return [*before, *own, *after]
+    def _pad(self, length: int, direction: Direction, id: int, type_id: int, token: str) -> None:
+        count, spell = max(length - len(self), 0), self._spell
+
+        def padded(values: list[Any], value: object) -> list[Any]:
+            return [value] * count + values if direction == "left" else values + [value] * count
+
+        self.ids, self.type_ids = padded(self.ids, id), padded(self.type_ids, type_id)
+        self.attention_mask, self.special_tokens_mask = (
+            padded(self.attention_mask, 0),
+            padded(self.special_tokens_mask, 1),
+        )
+        self._spell = lambda: (padded(spell()[0], token), padded(spell()[1], (0, 0)))
 
     def __len__(self) -> int:
-        return len(self._before) + len(self._own) + len(self._after)
+        return len(self.ids)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: everything except the tokenizer."""
@@ -141,8 +126,8 @@ class Tokenizer:
         self.padding: dict[str, Any] | None = None
         """The arguments of `enable_padding`; `None` if nothing is padded."""
         vocab = tok.vocab
-        added = [Added(id, self._names.texts[id]) for id in tok.encode("")]
-        starts = bool(added) and (vocab.add_bos or vocab.kind == "wordpiece") and added[0].id == vocab.bos_id
+        added = tok.encode("")
+        starts = bool(added) and (vocab.add_bos or vocab.kind == "wordpiece") and added[0] == vocab.bos_id
         self._before, self._after = added[:starts], added[starts:]
 
     @classmethod
@@ -212,14 +197,14 @@ class Tokenizer:
             room = max(self.truncation["max_length"] - len(before) - len(after), 0)
             cuts_start = self.truncation["direction"] == "left"
             start, stop = (max(stop - room, 0), stop) if cuts_start else (0, min(room, stop))
-        tok, reads, names = self._tok, not self.encode_special_tokens, self._names
+        tok, reads, names, ids = self._tok, not self.encode_special_tokens, self._names, ids[start:stop]
 
         def spell() -> Spelled:
-            spans = tok.encode_with_offsets(text, add_special=False, parse_special=reads).tolist()[1]
-            return [names.texts[id] for id in own], spans[start:stop]
+            spans = tok.encode_with_offsets(text, add_special=False, parse_special=reads).tolist()[1][start:stop]
+            tokens = [names.texts[id] for id in (*before, *ids, *after)]
+            return tokens, [*[(0, 0)] * len(before), *spans, *[(0, 0)] * len(after)]
 
-        own = ids[start:stop]
-        return Encoding(own, before, after, spell)
+        return Encoding(before, ids, after, spell)
 
     def num_special_tokens_to_add(self, is_pair: Literal[False] = False) -> int:
         """The number of tokens that `add_special_tokens` adds to a text."""
@@ -292,11 +277,7 @@ class Tokenizer:
         if multiple:
             length = -(-length // multiple) * multiple
         for encoding in encodings:
-            padding = [Added(id, token, type_id, attention=0)] * (length - len(encoding))
-            if direction == "left":
-                encoding._before = [*padding, *encoding._before]
-            else:
-                encoding._after = [*encoding._after, *padding]
+            encoding._pad(length, direction, id, type_id, token)
         return encodings
 
     # Decoding

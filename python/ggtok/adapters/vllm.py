@@ -72,10 +72,25 @@ class Tokenizer:
     ['▁What', '▁is']
     """
 
+    is_fast = True
+
     def __init__(
         self, tok: BaseTokenizer, *, truncation_side: Literal["left", "right"] = "left", name: str = ""
     ) -> None:
         self._tok, self._names, self.truncation_side, self.name_or_path = tok, Names(tok), truncation_side, name
+        vocab = tok.vocab
+        self.bos_token_id = vocab.bos_id
+        """The id of BOS."""
+        self.eos_token_id = vocab.eos_id
+        """The id of EOS."""
+        self.pad_token_id = vocab.eos_id if vocab.pad_id is None else vocab.pad_id
+        """The id of the padding token, or of EOS if there is none."""
+        self.vocab_size = len(vocab)
+        """The number of tokens."""
+        self.max_token_id = len(vocab) - 1
+        """The highest id."""
+        self.all_special_ids = special_ids(tok)
+        """The ids of control and unknown tokens."""
 
     @classmethod
     def from_pretrained(cls, path_or_repo_id: str | os.PathLike[str], *_: object, **options: Any) -> Self:
@@ -86,43 +101,10 @@ class Tokenizer:
         tok = users_class().from_model(path_or_repo_id)
         return cls(tok, truncation_side=options.get("truncation_side", "left"), name=str(path_or_repo_id))
 
-    @cached_property
-    def all_special_ids(self) -> list[int]:
-        """The ids of control and unknown tokens."""
-        return special_ids(self._tok)
-
     @property
     def all_special_tokens(self) -> list[str]:
         """The texts of control and unknown tokens."""
         return [self._names.texts[id] for id in self.all_special_ids]
-
-    @property
-    def bos_token_id(self) -> int | None:
-        """The id of BOS."""
-        return self._tok.vocab.bos_id
-
-    @property
-    def eos_token_id(self) -> int | None:
-        """The id of EOS."""
-        return self._tok.vocab.eos_id
-
-    @property
-    def pad_token_id(self) -> int | None:
-        """The id of the padding token, or of EOS if there is none."""
-        vocab = self._tok.vocab
-        return vocab.eos_id if vocab.pad_id is None else vocab.pad_id
-
-    is_fast = True
-
-    @property
-    def vocab_size(self) -> int:
-        """The number of tokens."""
-        return self._tok.vocab_size
-
-    @property
-    def max_token_id(self) -> int:
-        """The highest id."""
-        return self._tok.vocab_size - 1
 
     @cached_property
     def max_chars_per_token(self) -> int:
@@ -241,7 +223,7 @@ class Tokenizer:
         return self._tok.decode(several, unparse_special=not skip_special_tokens)
 
     def __len__(self) -> int:
-        return self._tok.vocab_size
+        return self.vocab_size
 
     def __repr__(self) -> str:
         return f"<ggtok.adapters.vllm.Tokenizer of {self._tok!r}>"

@@ -30,18 +30,16 @@ def places() -> list[Path]:
 
 def models() -> Iterator[Model]:
     """`smollm2`, `ai/smollm2:135M-Q4_0`: as `docker model list` shows them; a model without a tag by its digest."""
-    for place in places():
-        for digest, tags in _entries(place):
-            for name in sorted(map(shown, tags)) or [digest]:
-                yield _model(place, name, digest)
+    for place, digest, tags in _entries():
+        for name in sorted(map(shown, tags)) or [digest]:
+            yield _model(place, name, digest)
 
 
 def find(name: str) -> Model | None:
     """The model of a tag, or of a digest."""
-    for place in places():
-        for digest, tags in _entries(place):
-            if digest and (full(name) in map(full, tags) or name == digest):
-                return _model(place, name, digest)
+    for place, digest, tags in _entries():
+        if digest and (full(name) in map(full, tags) or name == digest):
+            return _model(place, name, digest)
     return None
 
 
@@ -61,12 +59,14 @@ def shown(tag: str) -> str:
     return full(tag).removeprefix("ai/").removesuffix(":latest")
 
 
-def _entries(place: Path) -> Iterator[tuple[str, list[str]]]:
-    """The digest of each model, and its tags."""
-    index = read_json(place / "models.json") or {}
-    for entry in dicts(index.get("models")):
-        tags = entry.get("tags")
-        yield text_of(entry.get("id")), list(filter(None, map(text_of, tags if isinstance(tags, list) else ())))
+def _entries() -> Iterator[tuple[Path, str, list[str]]]:
+    """Where each model is, its digest, and its tags."""
+    for place in places():
+        index = read_json(place / "models.json") or {}
+        for entry in dicts(index.get("models")):
+            tags = entry.get("tags")
+            names = map(text_of, tags if isinstance(tags, list) else ())
+            yield place, text_of(entry.get("id")), list(filter(None, names))
 
 
 def _model(place: Path, name: str, digest: str) -> Model:

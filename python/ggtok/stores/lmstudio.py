@@ -27,10 +27,8 @@ def places() -> list[Path]:
 
 def models() -> Iterator[Model]:
     """`publisher/model`, `publisher/model:TAG`, `publisher/model/file.gguf`: with tags as in the Hugging Face cache."""
-    for place in places():
-        for publisher in folders(place):
-            for model in folders(publisher):
-                yield from quantization.models(f"{publisher.name}/{model.name}", _files(model))
+    for name, folder in _repositories():
+        yield from quantization.models(name, _files(folder))
 
 
 def find(name: str) -> Model | None:
@@ -40,12 +38,18 @@ def find(name: str) -> Model | None:
     tag = ""
     if not file:
         model, _, tag = model.partition(":")
-    for place in places():
-        for folder in (inner for outer in folders(place) for inner in folders(outer)):
-            is_wanted = f"{folder.parent.name}/{folder.name}".lower() == f"{publisher}/{model}".lower()
-            if is_wanted and (found := quantization.model(name, _files(folder), file, tag)):
-                return found
+    for each, folder in _repositories():
+        is_wanted = each.lower() == f"{publisher}/{model}".lower()
+        if is_wanted and (found := quantization.model(name, _files(folder), file, tag)):
+            return found
     return None
+
+
+def _repositories() -> Iterator[tuple[str, Path]]:
+    """`PUBLISHER/MODEL` and its folder."""
+    for publisher in (each for place in places() for each in folders(place)):
+        for model in folders(publisher):
+            yield f"{publisher.name}/{model.name}", model
 
 
 def _files(model: Path) -> dict[str, Path]:

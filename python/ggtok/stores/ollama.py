@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,9 +74,8 @@ def places() -> list[Path]:
 
 def models() -> Iterator[Model]:
     """`llama3.2`, `llama3.2:1b`, `user/model`, `hf.co/owner/repo:Q4_K_M`: as `ollama list` shows them."""
-    for place in places():
-        for reference, manifest in _manifests(place):
-            yield _model(place, str(reference), read_json(manifest))
+    for place, reference, manifest in _manifests():
+        yield _model(place, str(reference), read_json(manifest))
 
 
 def find(name: str) -> Model | None:
@@ -83,20 +83,21 @@ def find(name: str) -> Model | None:
     wanted = Reference.parse(name)
     if wanted is None:
         return None
-    for place in places():
-        for reference, manifest in _manifests(place):
-            if [*map(str.lower, reference)] == [*map(str.lower, wanted)]:
-                return _model(place, name, read_json(manifest))
+    for place, reference, manifest in _manifests():
+        if [*map(str.lower, reference)] == [*map(str.lower, wanted)]:
+            return _model(place, name, read_json(manifest))
     return None
 
 
-def _manifests(place: Path) -> Iterator[tuple[Reference, Path]]:
-    for root in (place / "manifests-v2", place / "manifests"):
+def _manifests() -> Iterator[tuple[Path, Reference, Path]]:
+    """Where each model is, what it is called, and its manifest."""
+    for place, folder in product(places(), ("manifests-v2", "manifests")):
+        root = place / folder
         for path in files_below(root, len(Reference._fields)):
             name, _, tag = path.replace("%3A", ":").rpartition("/")
             reference = Reference.parse(f"{name}:{tag}") if name.count("/") == 2 else None
             if reference and os.path.isfile(root / path):
-                yield reference, root / path
+                yield place, reference, root / path
 
 
 def _model(place: Path, name: str, manifest: dict[str, Any] | None) -> Model:
