@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any, TypeVar
 
@@ -255,6 +256,14 @@ def takes_template(template_file: str | None, variables: tuple[str, ...]) -> dic
     """Gives a command `--template-file` and `--set`, and passes it `template_text` and `variables`."""
     text = None if template_file is None else template_text(template_file)
     return {"template_text": text, "variables": dict(map(setting, variables))}
+
+
+def text_path(argument: str) -> Path:
+    """The path of a text that is read in parts; `-` is standard input, if that has a path."""
+    if argument != "-" or os.name == "nt":
+        return Path(argument)
+    with Source("-").open():  # says that it is waiting for the keyboard
+        return Path("/dev/stdin")
 
 
 def kind(value: object) -> str:

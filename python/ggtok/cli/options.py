@@ -1,4 +1,4 @@
-"""Options that several commands share: which tokenizer, special tokens, JSON."""
+"""Options that several commands share: which tokenizer, special tokens, JSON, the file to write."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import inspect
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -181,6 +181,14 @@ def takes_model(
     return {"model": Model(model, builtin, override_kv, offline)}
 
 
+@shared(click.argument("files", nargs=-1, type=MODEL, metavar="[MODEL]..."), takes_model)
+def takes_models(files: tuple[str, ...], model: Model) -> dict[str, Any]:
+    """Gives a command models as arguments as well as `-m`, and passes it `models: list[Model]`, at least one."""
+    if files and any(map(is_typed, ("model", "builtin"))):
+        raise click.ClickException("the model is given twice: as an argument and with -m or --builtin")
+    return {"models": [Model(file, None, model.overrides, model.offline) for file in files] or [model]}
+
+
 def is_typed(parameter: str) -> bool:
     """Whether a parameter of the running command is on the command line, and not from the environment."""
     return click.get_current_context().get_parameter_source(parameter) is ParameterSource.COMMANDLINE
@@ -198,6 +206,27 @@ def takes_special(no_special: bool, parse_special: bool) -> dict[str, Any]:
 def takes_encoding(function: Command) -> Command:
     """Gives a command all options of `takes_model` and `takes_special`, and `--json`."""
     return takes_model(takes_special(as_json(function)))
+
+
+class OutputFile(click.Path):
+    """The path of a file to write. Its folder must exist before long work begins."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> str:
+        folder = os.path.dirname(value)
+        if folder and not os.path.isdir(folder):
+            self.fail(f"{folder} is not a folder", parameter, context)
+        return str(value)
+
+
+OUTPUT = OutputFile()
+
+
+def check_output(path: str | None, inputs: Iterable[object], force: bool = False) -> None:
+    """Refuses, before any work, an output that is one of the inputs, or a GGUF file with tensors without `--force`."""
+    if path is not None:
+        from ..tokenizer.files import check_target
+
+        check_target(path, inputs, overwrite=force)
 
 
 def name_and_value(option: str, written: str) -> tuple[str, str]:

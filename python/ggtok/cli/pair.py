@@ -15,9 +15,8 @@ from ..lab.explain.cells import cell_len
 from ..lab.explain.terminal import fitted, padded
 from ..lab.explain.verdict import verdict
 from ..tokenizer.cuts import Cuts, Pair, Span, cuts_of, stretches
-from .file_arguments import short_names
 from .output import painted, printable
-from .table import print_line
+from .table import print_line, short_names
 from .view import MARKS, MIN_WIDTH, Row, Screen, assembled, bar, both, units
 
 MOST_LINES = 3

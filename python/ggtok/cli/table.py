@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
+from pathlib import Path
 from shutil import get_terminal_size
 
 from ..lab.explain.cells import cell_len
@@ -22,6 +24,17 @@ SIGNS = {"✓": "32", "!": "33", "✗": "1;31"}
 """The styles of lines that begin with a sign."""
 
 SEVERITIES = ("error:", "warning:", "note:")
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """The stem of each file's name, or as much of the end of its path as no other has."""
+    parts = [Path(path).parts for path in paths]
+    forms = [
+        [Path(path).stem, *("/".join(own[-n:]) for n in range(1, len(own))), path]
+        for path, own in zip(paths, parts, strict=True)
+    ]
+    times = Counter(form for own in forms for form in set(own))
+    return [next((form for form in own if times[form] == 1), own[-1]) for own in forms]
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:

@@ -19,8 +19,7 @@ from ...lab.edit import Edited
 from ...lab.releases import parse
 from ...stores.find import is_url, located
 from ...tokenizer.findings import Finding, TokenizerWarning
-from ..file_arguments import OUTPUT, takes_models
-from ..options import Model, as_json
+from ..options import OUTPUT, Model, as_json, takes_models
 from ..output import lossless, print_json, printable, to_stderr
 from ..table import print_listed
 from .edit import write

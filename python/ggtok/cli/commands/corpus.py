@@ -20,9 +20,8 @@ from ...corpus.settings import Compression, Format, InputFormat, Masks, Nulls, T
 from ...corpus.shapes import SHAPES
 from ...corpus.trainers import TRAINERS
 from ...corpus.verifying import SAMPLE, Verification, verify
-from ..file_arguments import OUTPUT
 from ..inputs import takes_template
-from ..options import Command, Model, as_json, is_typed, takes_encoding, takes_model
+from ..options import OUTPUT, Command, Model, as_json, is_typed, takes_encoding, takes_model
 from ..output import print_json, to_stderr
 from ..progress import progress
 from ..table import print_pairs, print_table

@@ -10,12 +10,11 @@ import click
 from ... import Tokenizer
 from ...lab.diff import counts, diff, lists, of_vocabularies, settings
 from ..completion import MODEL
-from ..file_arguments import short_names
 from ..inputs import Source
 from ..options import as_json, takes_network, takes_special
 from ..output import finite, lossless, print_json, printable
 from ..pair import MOST_LINES, print_pair, print_verdict
-from ..table import print_line, print_table
+from ..table import print_line, print_table, short_names
 from ..view import screen
 
 MOST_ROWS = 15

@@ -17,9 +17,8 @@ from ...stores.find import located
 from ...tokenizer.keys import ARRAYS, GGML, Type
 from ...tokenizer.metadata import read_metadata, to_bytes
 from ..completion import MODEL
-from ..file_arguments import OUTPUT
 from ..inputs import parse_json, template_text
-from ..options import KINDS, as_json, name_and_value, repeatable, typed_value
+from ..options import KINDS, OUTPUT, as_json, name_and_value, repeatable, typed_value
 from ..output import finite, print_json, printable
 from ..progress import progress
 

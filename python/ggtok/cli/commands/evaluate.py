@@ -10,11 +10,11 @@ from ... import Tokenizer
 from ...lab.evaluate import WordScore, evaluate, rows_of
 from ...tokenizer.base import BUILTIN
 from ..completion import MODEL
-from ..file_arguments import OUTPUT, check_output, short_names, text_path
-from ..options import Model, as_json, repeatable, takes_network
+from ..inputs import text_path
+from ..options import OUTPUT, Model, as_json, check_output, repeatable, takes_network
 from ..output import print_json, printable
 from ..progress import progress
-from ..table import print_table
+from ..table import print_table, short_names
 
 
 @click.command(short_help="Measure how well vocabularies fit texts.")

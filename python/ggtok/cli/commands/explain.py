@@ -22,13 +22,12 @@ from ...lab.explain.trie import explain_trie, trie_sections
 from ...lab.explain.utf8 import to_bytes
 from ...tokenizer.files import write
 from ..completion import MODEL
-from ..file_arguments import OUTPUT, check_output, short_names
 from ..inputs import Source, takes_files
 from ..inputs import sources as sources_of
-from ..options import DEFAULT, Model, is_typed, takes_encoding
+from ..options import DEFAULT, OUTPUT, Model, check_output, is_typed, takes_encoding
 from ..output import print_json, wants_colors, with_options
 from ..pair import MOST_LINES, print_pair, print_verdict
-from ..table import print_line
+from ..table import print_line, short_names
 from ..view import screen
 
 MAX_ROWS = 40

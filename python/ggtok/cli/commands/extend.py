@@ -10,8 +10,8 @@ import click
 
 from ... import extend
 from ...tokenizer.seam import metadata_of, path_of
-from ..file_arguments import OUTPUT, check_output, text_path
-from ..options import Model, takes_model
+from ..inputs import text_path
+from ..options import OUTPUT, Model, check_output, takes_model
 from ..output import printable
 from ..progress import progress
 

@@ -13,8 +13,7 @@ from ..._ggtok import attributes, merges, special_ids
 from ...lab.diff import quoted
 from ...tokenizer.findings import Finding
 from ...tokenizer.vocab import FLAGS_READ, TokenAttribute
-from ..file_arguments import takes_models
-from ..options import Model, as_json
+from ..options import Model, as_json, takes_models
 from ..output import lossless, print_json
 from ..table import print_pairs
 from .check import opened

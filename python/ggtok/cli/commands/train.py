@@ -17,8 +17,8 @@ from ... import train
 from ..._ggtok import pretokenizers
 from ...lab.train import DEFAULTS
 from ...tokenizer.vocab import KINDS_OF_LLAMA_CPP
-from ..file_arguments import OUTPUT, check_output, text_path
-from ..options import name_and_value, repeatable
+from ..inputs import text_path
+from ..options import OUTPUT, check_output, name_and_value, repeatable
 from ..output import printable
 from ..progress import progress
 

@@ -6,7 +6,7 @@ import click
 
 from ...lab.verify.verify import repeat, verify
 from ...tokenizer.text_or_path import Path
-from ..file_arguments import text_path
+from ..inputs import text_path
 from ..options import Model, as_json, takes_model
 from ..output import finite, print_json
 from ..progress import progress
