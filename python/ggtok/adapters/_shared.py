@@ -34,9 +34,7 @@ class Names:
 
     def __init__(self, tok: BaseTokenizer) -> None:
         self._vocab = tok.vocab
-        added = int(_ADDED)
-        self.attributes = attributes(tok.vocab)
-        self.added = {id for id, bits in enumerate(self.attributes) if bits & added}
+        self.added = {*_ids_with(_ADDED, tok)}
         """The ids that are not part of the model: control, user-defined and unknown tokens."""
 
     @cached_property
@@ -61,8 +59,12 @@ class Names:
 
 def special_ids(tok: BaseTokenizer) -> list[int]:
     """Control tokens and the unknown token."""
-    special = int(TokenAttribute.CONTROL | TokenAttribute.UNKNOWN)
-    return [id for id, bits in enumerate(attributes(tok.vocab)) if bits & special]
+    return _ids_with(TokenAttribute.CONTROL | TokenAttribute.UNKNOWN, tok)
+
+
+def _ids_with(any_of: TokenAttribute, tok: BaseTokenizer) -> list[int]:
+    wanted = int(any_of)
+    return [id for id, bits in enumerate(attributes(tok.vocab)) if bits & wanted]
 
 
 def end_ids(tok: BaseTokenizer) -> list[int]:

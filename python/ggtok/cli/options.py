@@ -50,9 +50,9 @@ def shared(*options: Callable[[Command], Command]) -> Callable[[Callable[..., di
         @functools.wraps(passed)
         def takes(function: Command) -> Command:
             @functools.wraps(function)
-            def command(*args: Any, **values: Any) -> Any:
+            def command(**values: Any) -> Any:
                 own = {name: values.pop(name) for name in names}
-                return function(*args, **passed(**own), **values)
+                return function(**passed(**own), **values)
 
             made: Command = command
             for option in reversed(options):
@@ -84,10 +84,6 @@ class Model:
     offline: bool | None = None
 
     @property
-    def is_given(self) -> bool:
-        return self.path is not None or self.builtin is not None
-
-    @property
     def values(self) -> dict[str, str | int | float | bool]:
         """The overrides by key."""
         return dict(_override(item) for row in self.overrides for item in _items(row))
@@ -100,12 +96,12 @@ class Model:
     @property
     def mark(self) -> str:
         """Follows ids on a line if no model was given."""
-        return "" if self.is_given else f"  # {UNASKED}"
+        return f"  # {UNASKED}" if self.path is None and self.builtin is None else ""
 
     @property
     def json(self) -> dict[str, object]:
         """The same in an object of JSON."""
-        return {} if self.is_given else {"model": UNASKED}
+        return {"model": UNASKED} if self.mark else {}
 
     def open(self, default: str | None = None) -> Tokenizer:
         """The tokenizer of the model, or an embedded one. If nothing was given, the default is used if there is one,

@@ -28,10 +28,13 @@ def opened(
     try:
         model = located_model(name)
     except ModelNotFoundError as error:
-        text = str(name)
-        if text.lower().startswith("hf:"):
-            return _on_hub(cls, text[3:], overrides, offline, error)
-        raise
+        if not str(name).lower().startswith("hf:"):
+            raise
+        if offline is False:
+            return _on_hub(cls, str(name)[3:], overrides)
+        hint = "" if offline else "; offline=False reads it from the Hub"
+        problem = f"{error}{hint}"
+        raise ModelNotFoundError(problem, name=error.name, nearest=error.nearest, places=error.places) from None
     tokenizer = opened_file(cls, model.path, overrides, findings=tuple(findings(model.prompts)))
     warn(tokenizer.vocab, metadata_of(tokenizer))
     return tokenizer
@@ -51,23 +54,14 @@ def findings(prompts: Prompts) -> Iterator[Finding]:
         yield Finding("ollama-added", "warning", message, advice)
 
 
-def _on_hub(
-    cls: type[Opened],
-    name: str,
-    overrides: Mapping[str, Scalar] | None,
-    offline: bool | None,
-    error: ModelNotFoundError,
-) -> Opened:
-    """A model of the Hub that is not on this machine: read from the network if requested."""
+def _on_hub(cls: type[Opened], name: str, overrides: Mapping[str, Scalar] | None) -> Opened:
+    """A model of the Hub, read from the network."""
     from . import hub, web
 
-    if offline is not False:
-        hint = "" if offline else "; offline=False reads it from the Hub"
-        raise ModelNotFoundError(f"{error}{hint}", name=error.name, nearest=error.nearest, places=error.places)
-    check_online(f"hf:{name}", offline)
+    check_online(f"hf:{name}", offline=False)
     if web.is_set("HF_HUB_OFFLINE"):
         raise DownloadError("HF_HUB_OFFLINE forbids the network", url=f"hf:{name}")
-    return _at_url(cls, hub.resolved(name), overrides, offline)
+    return _at_url(cls, hub.resolved(name), overrides, offline=False)
 
 
 def _at_url(cls: type[Opened], url: str, overrides: Mapping[str, Scalar] | None, offline: bool | None) -> Opened:
