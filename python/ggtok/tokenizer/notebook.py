@@ -15,14 +15,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int) -> str
     """A table whose first `texts` columns are aligned to the left, the others to the right."""
 
     def row(tag: str, cells: Sequence[str]) -> str:
-        styles = [CELL + ("left" if place < texts else "right") for place in range(len(cells))]
-        shown = (
-            f'<{tag} style="{style}">{html.escape(cell)}</{tag}>' for style, cell in zip(styles, cells, strict=True)
-        )
-        return f"<tr>{''.join(shown)}</tr>"
+        return "<tr>" + "".join(_cell(tag, place < texts, cell) for place, cell in enumerate(cells)) + "</tr>"
 
     body = "".join(row("td", cells) for cells in rows)
     return f'<div style="overflow-x: auto"><table><thead>{row("th", head)}</thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(tag: str, is_text: bool, value: str) -> str:
+    return f'<{tag} style="{CELL}{"left" if is_text else "right"}">{html.escape(value)}</{tag}>'
 
 
 def printed(text: str) -> str:

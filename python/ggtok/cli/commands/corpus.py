@@ -60,9 +60,9 @@ def tokens_of(value: str) -> int:
     return int(float(number) * 1000 ** (unit + 1)) if value and unit >= 0 else int(value)
 
 
-def share_of(value: str, least: Callable[[str], float] = float) -> float:
-    """A share, in percent or not."""
-    return float(value.removesuffix("%")) / 100 if value.endswith("%") else least(value)
+def share_of(value: str, read: Callable[[str], float] = float) -> float:
+    """A share in percent; without the sign, what `read` makes of it."""
+    return float(value.removesuffix("%")) / 100 if value.endswith("%") else read(value)
 
 
 def weight_of(value: str) -> tuple[str, float]:
@@ -176,7 +176,7 @@ def build_command(
     tokenizer, state = model.open(), State()
     if as_json:
         print_json(event="start", folder=output, sources=len(sources))
-    # In an orderly way, with the exit code that shells expect.
+    # SIGTERM ends the command in an orderly way, with the exit code that shells expect.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with progress(None, "", logs=True) as bar:
 
