@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ggtok.corpus import build, info, verify
+from ggtok.corpus.manifest import Manifest
 from ggtok.corpus.settings import Format, Masks
 from ggtok.corpus.writing import writer_of
 from ggtok.errors import CorpusError
@@ -383,6 +384,24 @@ def test_too_many_bad_rows_end_a_run_as_soon_as_it_is_known(tmp_path: Path, suff
     assert first.shards
     assert 20 < first.rejected < 2000
     assert build([source], tmp_path / "out", **PLAIN, skip_bad=True, max_bad=0.1).rejected == 2000
+
+
+def test_bad_rows_are_summed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "good " * 1000}) + "\n" + '{"text": 5}\n' * 2)
+    source = tmp_path / "many.jsonl"
+    source.write_text((tmp_path / "a.jsonl").read_text() * 600)
+    summed, sums = list[int](), Manifest.sums
+
+    def counted(manifest: Manifest, first: int = 0) -> dict[str, int]:
+        summed.append(len(manifest.shards) - first)
+        return sums(manifest, first)
+
+    monkeypatch.setattr(Manifest, "sums", counted)
+    monkeypatch.setattr("ggtok.corpus.run.POLL", 0)
+    found = build([source], tmp_path / "out", **PLAIN, skip_bad=True, max_bad=1200, threads=1)
+    assert found.rejected == 1200
+    assert found.shards > 30
+    assert sum(summed) <= 5 * found.shards  # while they are made, at the end, for the manifest and what is returned
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])

@@ -72,7 +72,7 @@ def test_every_token_once(lengths: list[int], length: int, data: st.DataObject) 
     docs = documents(lengths)
     cuts = data.draw(st.lists(st.integers(0, len(docs)), max_size=4))
     if not any(lengths):
-        assert Packer(length, PAD).push(table(docs)) == []
+        assert list(Packer(length, PAD).push(table(docs))) == []
         return
     rows, report = packed(docs, length, *cuts)
     check(docs, length, rows.to_pylist(), report)
@@ -126,7 +126,7 @@ def test_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "TABLE_TOKENS", 16)
     docs = documents([20, 20, 3, 3, 40, 1])
     packer = Packer(8, PAD)
-    first = packer.push(table(docs))
+    first = list(packer.push(table(docs)))
     assert packer.report.num_documents == 5
     assert [len(part) for part in first] == [2, 2, 1, 2, 2, 2]
     rows = pa.concat_tables([*first, *packer.flush()]).to_pylist()

@@ -157,3 +157,9 @@ def test_the_command_reads_pairs(tmp_path: Path) -> None:
     command = ["corpus", "build", str(source), "-o", str(tmp_path / "out"), "--builtin", "bpe", "--format", "parquet"]
     assert main([*command, "--shape", "preference", "--for", "trl", "--template-file", str(template)]) == 0
     assert info(tmp_path / "out").documents == 4
+
+
+def test_long_pairs_are_dropped_whatever_their_column_is_called() -> None:
+    table = pa.table({"prompt": ["How?"] * 2, "chosen": ["So.", "So. " * 99], "rejected": ["No."] * 2})
+    options: dict[str, Any] = {"template_text": CHATML, "shape": "preference", "max_length": 60, "too_long": "drop"}
+    assert encode_table(table, BPE, ids="tokens", **options).num_rows == 1

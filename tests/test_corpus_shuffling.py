@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ggtok.corpus import build, plan, verify
@@ -88,3 +89,36 @@ def test_progress_ends_at_all_bytes_of_the_files(sources: list[Path], tmp_path: 
     assert max(number for _, number, _ in seen) <= total
     assert seen[-1][0] == "encoding"
     assert 0.95 * total <= seen[-1][1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"shuffle": 7},
+        {"validation": 0.3},
+        {"nulls": "skip"},
+        {"skip_bad": True},
+        {"max_length": 3, "too_long": "split"},
+        {"max_length": 3, "too_long": "drop"},
+    ],
+    ids=str,
+)
+def test_kept_views(tmp_path: Path, options: dict[str, Any]) -> None:
+    """pyarrow reads columns of views, which polars writes, but does not move their rows."""
+    texts = [None if n % 9 == 0 else "some words " * (n % 5) for n in range(100)]
+    notes = [f"the note of row {n}" for n in range(100)]
+    tables = []
+    for kind in (pa.string(), pa.string_view()):
+        columns = [pa.array(texts), pa.array(notes, kind), pa.array([[note] for note in notes], pa.list_(kind))]
+        table = pa.table(columns, ["text", "note", "notes"])
+        with pa.ipc.new_file(tmp_path / "rows.arrow", table.schema) as file:
+            file.write_table(table)
+        out = tmp_path / str(kind)
+        given = {"nulls": "empty", "tokenizer": "bpe", "format": "arrow", "keep": ["note", "notes"]} | options
+        if "skip_bad" in options:
+            given["nulls"] = "error"
+        build([tmp_path / "rows.arrow"], out, **given)
+        parts = [pa.ipc.open_file(path).read_all() for path in sorted(out.glob("*.arrow"))]
+        tables.append([part.to_pylist() for part in parts])
+    assert tables[0] == tables[1]
+    assert sum(map(len, tables[0])) > 40

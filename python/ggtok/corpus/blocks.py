@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from .packages import np, npt, pa, pc
 
 BLOCK_SIZE = 4 << 20
 """Bytes of input that a block aims at. A document longer than this is one block."""
 
-MERGED, MOST_MERGED = 1 << 20, 1024
+MERGED, MOST_MERGED = 2 << 20, 1024
 """Bytes of a block that is not merged with others, and the most blocks that become one."""
 
 ROW = "ggtok:row"
@@ -87,6 +88,33 @@ def _one(blocks: list[Block]) -> Block:
     return Block(table, [bad for block in blocks for bad in block.bad], sum(block.num_bytes for block in blocks))
 
 
+class Buffer:
+    """Holds documents until one of them fills it, however they are cut into tables."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._held: list[pa.Table] = []
+        self._room = size
+
+    def push(self, table: pa.Table, sizes: npt.NDArray[np.int64]) -> Iterator[pa.Table]:
+        """Adds documents of some sizes, and yields those that are held whenever it is full."""
+        ends = np.cumsum(sizes)
+        start, done = 0, 0
+        while start < len(table):
+            stop = min(int(np.searchsorted(ends, done + self._room)) + 1, len(table))
+            self._held.append(table.slice(start, stop - start))
+            self._room -= int(ends[stop - 1]) - done
+            start, done = stop, int(ends[stop - 1])
+            if self._room <= 0:
+                yield from self.flush()
+
+    def flush(self) -> Iterator[pa.Table]:
+        """Yields what is held, if anything is."""
+        if self._held:
+            held, self._held, self._room = self._held, [], self._size
+            yield pa.concat_tables(held)
+
+
 def last_row(block: Block) -> int:
     """The number of a block's last row, document or not."""
     bad = block.bad[-1].row if block.bad else 0
@@ -100,6 +128,19 @@ def cut_block(block: Block, row: int) -> tuple[Block, Block]:
     head = replace(block, table=block.table.slice(0, size), bad=[bad for bad in block.bad if bad.row <= row])
     rest = replace(block, table=block.table.slice(size), bad=[bad for bad in block.bad if bad.row > row], num_bytes=0)
     return head, rest
+
+
+def picked(table: pa.Table, rows: npt.NDArray[Any]) -> pa.Table:
+    """The rows of a table that a mask keeps, or that are at some places, in any order."""
+    is_mask = rows.dtype == bool
+    try:
+        return table.filter(pa.array(rows)) if is_mask else table.take(rows)
+    except pa.ArrowNotImplementedError:  # pyarrow does not move views, which polars uses for strings, but slices them
+        places = np.flatnonzero(rows) if is_mask else rows
+        starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
+        runs = zip(places[starts].tolist(), np.diff(starts, append=len(places)).tolist(), strict=True)
+        parts = pa.concat_tables([table.slice(0, 0), *(table.slice(place, count) for place, count in runs)])
+        return parts if is_mask else parts.combine_chunks()
 
 
 def num_tokens(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ..errors import CorpusError
-from .blocks import INPUT, ROW, BadRow, Block, cut_block, last_row, merged, text_sizes
+from .blocks import INPUT, ROW, BadRow, Block, cut_block, last_row, merged, picked, text_sizes
 from .hashing import Hashes, places
 from .manifest import Shard
 from .packages import np, npt, pa
@@ -29,7 +29,7 @@ def parted(table: pa.Table, settings: Settings) -> list[pa.Table]:
     if not settings.validation:
         return [table]
     held_out = is_held_out(table, settings)
-    return [table.filter(~held_out), table.filter(held_out)]
+    return [picked(table, ~held_out), picked(table, held_out)]
 
 
 def is_held_out(table: pa.Table, settings: Settings) -> npt.NDArray[np.bool_]:
@@ -95,7 +95,7 @@ class Documents:
         if input.weight != 1:
             held_out = is_held_out(table, self._settings)
             is_read = sample_places(table, self._settings) < input.weight - range.time
-            table = table.filter(is_read & ~held_out if range.time else is_read | held_out)
+            table = picked(table, is_read & ~held_out if range.time else is_read | held_out)
         table = table.append_column(INPUT, pa.array(np.full(table.num_rows, range.input)))
         return replace(block, table=table, bad=[] if range.time else block.bad, source=input.name)
 

@@ -77,12 +77,6 @@ class Folder:
         path = self.local / name
         return path.read_bytes() if path.is_file() else None  # reading a pipe could block
 
-    @contextmanager
-    def open(self, name: str) -> Iterator[Any]:
-        """Opens a file to read it from front to back."""
-        with open(self.local / name, "rb") as file:
-            yield file
-
     def write(self, name: str, data: Iterable[bytes]) -> None:
         """Writes a file as a whole, over an existing one."""
         with explained(name), replacing(str(self.local / name)) as file:
@@ -181,11 +175,6 @@ class RemoteFolder(Folder):
             data: bytes = files.cat_file(path)
             return data
         return None
-
-    @contextmanager
-    def open(self, name: str) -> Iterator[Any]:
-        with self._store(name) as (files, path), files.open(path, "rb") as file:
-            yield file
 
     def write(self, name: str, data: Iterable[bytes]) -> None:
         if self._version != self._current():

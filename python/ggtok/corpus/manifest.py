@@ -201,10 +201,11 @@ class Manifest:
         self.shards.append(shard)
         folder.record(shard.name, _bytes(shard))
 
-    def sums(self) -> dict[str, int]:
-        """Sums over all shards."""
+    def sums(self, first: int = 0) -> dict[str, int]:
+        """Sums over all shards, or over those from this place on."""
         names = ("documents", "tokens", "text_bytes", "input_bytes", "rejected", "cut", "dropped")
-        return {name: sum(getattr(shard, name) for shard in self.shards) for name in names}
+        shards = self.shards[first:]
+        return {name: sum(getattr(shard, name) for shard in shards) for name in names}
 
     def difference(self, other: Manifest) -> str | None:
         """The first thing besides inputs in which another run differs, as people name it. `None` if nothing does."""

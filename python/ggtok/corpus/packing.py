@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .blocks import BOUNDARIES, IDS, MASK
+from .blocks import BOUNDARIES, IDS, MASK, Buffer, num_tokens
 from .packages import np, npt, pa
 from .pieces import Numbers, cut, gathered
 from .writing.lists import lists
@@ -54,56 +54,36 @@ class Packing:
 
 
 class Packer:
-    """Takes tables of documents and returns tables of sequences."""
+    """Takes tables of documents and yields tables of sequences."""
 
     def __init__(self, length: int, pad_id: int) -> None:
         self.length, self.pad_id = length, pad_id
         self.report = Packing()
-        self._lengths: list[npt.NDArray[np.int32]] = []
-        self._ids: list[npt.NDArray[Any]] = []
-        self._masks: list[npt.NDArray[Any]] = []
-        self._num_tokens = 0
+        self._buffer = Buffer(window(length))
 
-    def push(self, table: pa.Table) -> list[pa.Table]:
+    def push(self, table: pa.Table) -> Iterator[pa.Table]:
         """Adds documents. Their columns `input_ids` and, if present, `assistant_mask` are packed.
 
-        Returns tables with these columns and `cu_seqlens`, once a window is complete.
+        Yields tables with these columns and `cu_seqlens`, once a window is complete.
 
         Raises `CorpusError` if a list is null.
         """
-        tables = []
-        has_mask = MASK in table.column_names
-        flags = [flags for _, flags in lists(table[MASK])] if has_mask else []
-        mask = np.concatenate([np.empty(0, np.int8), *flags])
-        for lengths, ids in lists(table[IDS]):
-            ends = np.cumsum(lengths, dtype=np.int64)
-            start, done = 0, 0
-            while start < len(lengths):
-                room = window(self.length) - self._num_tokens
-                stop = min(int(np.searchsorted(ends, done + room)) + 1, len(lengths))
-                end = int(ends[stop - 1])
-                self._lengths.append(lengths[start:stop])
-                self._ids.append(ids[done:end])
-                if has_mask:
-                    self._masks.append(mask[done:end])
-                self._num_tokens += end - done
-                start, done = stop, end
-                if self._num_tokens >= window(self.length):
-                    tables += self.flush()
-            mask = mask[len(ids) :]
-        return tables
+        tokens = table.select([name for name in (IDS, MASK) if name in table.column_names])
+        for full in self._buffer.push(tokens, num_tokens(table[IDS])):
+            yield from self._packed(full)
 
-    def flush(self) -> list[pa.Table]:
+    def flush(self) -> Iterator[pa.Table]:
         """Packs the documents that are left."""
-        if not self._lengths:
-            return []
-        lengths = np.concatenate(self._lengths).astype(np.int64)
-        padding = np.full(self.length, self.pad_id, np.int32)
-        values = {IDS: np.concatenate([*self._ids, padding])}
-        if self._masks:
-            values[MASK] = np.concatenate([*self._masks, np.zeros(self.length, np.int8)])
-        self._lengths, self._ids, self._masks, self._num_tokens = [], [], [], 0
+        for rest in self._buffer.flush():
+            yield from self._packed(rest)
 
+    def _packed(self, table: pa.Table) -> Iterator[pa.Table]:
+        lengths = num_tokens(table[IDS])
+        values = {
+            name: np.concatenate([*(flat for _, flat in lists(table[name])), np.full(self.length, fill, dtype)])
+            for name, fill, dtype in ((IDS, self.pad_id, np.int32), (MASK, 0, np.int8))
+            if name in table.column_names
+        }
         _, starts, sizes = cut(lengths[lengths > 0], self.length)
         sequences = in_order(best_fit_decreasing(sizes, self.length))
         order = np.argsort(sequences, kind="stable")
@@ -115,7 +95,7 @@ class Packer:
         self.report.num_sequences += num_sequences
         self.report.num_tokens += int(lengths.sum())
         self.report.num_padding += num_sequences * self.length - int(lengths.sum())
-        return list(self._tables(starts[order], sizes[order], sequences[order], values))
+        yield from self._tables(starts[order], sizes[order], sequences[order], values)
 
     def _tables(
         self, starts: Numbers, sizes: Numbers, sequences: Numbers, values: dict[str, npt.NDArray[Any]]

@@ -10,10 +10,11 @@ starts where its tokens first differ from those of the prompt alone, also as the
 from __future__ import annotations
 
 from itertools import chain, takewhile
+from typing import Any
 
 from .blocks import IDS, MASK, num_tokens
 from .lists import short
-from .packages import np, pa, pc
+from .packages import np, npt, pa
 from .writing.lists import lists
 
 PARTS = ("prompt_ids", "chosen_ids", "rejected_ids")
@@ -29,16 +30,25 @@ def joined(prompt: list[int], chosen: list[int], rejected: list[int]) -> tuple[l
 
 def separated(table: pa.Table, ids: str = IDS) -> pa.Table:
     """The table with a column for each part, instead of `ids` and `MASK`."""
-    flat, mask = (np.concatenate([np.empty(0, "i4"), *(v for _, v in lists(table[name]))]) for name in (ids, MASK))
-    rows = np.repeat(np.arange(table.num_rows), num_tokens(table[ids]))
-    for number, name in enumerate(PARTS):
-        counts = np.bincount(rows[mask == number], minlength=table.num_rows)
-        part = pa.LargeListArray.from_arrays(np.concatenate([[0], np.cumsum(counts)]), flat[mask == number])
+    flat, mask = _flat(table[ids]), _flat(table[MASK])
+    for number, (name, sizes) in enumerate(zip(PARTS, _sizes(table), strict=True)):
+        part = pa.LargeListArray.from_arrays(np.concatenate([[0], np.cumsum(sizes)]), flat[mask == number])
         table = table.append_column(name, pa.chunked_array(short(part), pa.list_(pa.int32())))
     return table.drop_columns([ids, MASK])
 
 
-def lengths(table: pa.Table) -> pa.ChunkedArray:
+def lengths(table: pa.Table) -> npt.NDArray[np.int64]:
     """The tokens of the prompt and the longer answer of each pair."""
-    prompt, *answers = (pc.list_value_length(column) for column in separated(table).select(PARTS))
-    return pc.add(prompt, pc.max_element_wise(*answers))
+    prompt, *answers = _sizes(table)
+    return prompt + np.maximum(*answers)
+
+
+def _sizes(table: pa.Table) -> list[npt.NDArray[np.int64]]:
+    """How many tokens each part of each pair has."""
+    rows, mask = np.repeat(np.arange(table.num_rows), num_tokens(table[MASK])), _flat(table[MASK])
+    return [np.bincount(rows[mask == number], minlength=table.num_rows) for number in range(len(PARTS))]
+
+
+def _flat(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+    """The values of all lists."""
+    return np.concatenate([np.empty(0, np.int8), *(values for _, values in lists(column))])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from .blocks import IDS, MASK, num_tokens
+from .blocks import IDS, MASK, num_tokens, picked
 from .lists import short
 from .packages import np, npt, pa
 from .writing.lists import lists
@@ -48,7 +48,8 @@ def in_pieces(table: pa.Table, most: int, overlap: int) -> pa.Table:
         kinds[MASK], mask = pa.int8(), values.setdefault(MASK, np.ones(len(values[IDS]), np.int8))
         later = offsets[:-1][np.diff(documents, prepend=-1) == 0]
         mask[later[:, None] + np.arange(overlap)] = 0
-    columns = {name: table[name].take(documents) for name in table.column_names if name not in kinds}
+    others = picked(table.select([name for name in table.column_names if name not in kinds]), documents)
+    columns = dict(zip(others.column_names, others.columns, strict=True))
     for name, kind in kinds.items():
         rows = pa.LargeListArray.from_arrays(offsets, pa.array(values[name], kind))
         columns[name] = pa.chunked_array(short(rows), pa.list_(kind))

@@ -9,7 +9,8 @@ The main thread alone counts, writes the journal and takes signals: workers send
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -122,9 +123,14 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         counts = [inf if each is None or each.rows is None else each.rows for each in surveys]
         most = sum(count * ceil(input.weight) for count, input in zip(counts, inputs, strict=True))
 
+        sums, num_summed = Counter[str](), 0
+
         def checked(now: State) -> None:
+            nonlocal num_summed
             if now.finished and options.max_bad is not None:
-                _check_bad(manifest, options.max_bad, most)
+                sums.update(manifest.sums(num_summed))
+                num_summed = len(manifest.shards)
+                _check_bad(sums, options.max_bad, most)
             progress(now)
 
         if not manifest.complete:
@@ -134,7 +140,7 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         if budget.is_reached:
             manifest.shards = budget.shards
             remove_unlisted(folder, manifest)
-        _check_bad(manifest, options.max_bad)
+        _check_bad(manifest.sums(), options.max_bad)
         sizes = folder.sizes()
         for shard in manifest.shards:
             if not is_present(shard, sizes):
@@ -208,12 +214,12 @@ def _keep_vocabulary(job: Job) -> None:
     job.folder.write(VOCABULARY, [gguf_bytes(entries(metadata_of(job.tokenizer), Edits()))])
 
 
-def _check_bad(manifest: Manifest, max_bad: float | None, most: float = 0) -> None:
+def _check_bad(sums: Mapping[str, int], max_bad: float | None, most: float = 0) -> None:
     """Raises `CorpusError` if there are only bad rows, or more than allowed; a `float` is a share.
 
     As long as shards are missing, `most` is how many rows there can be.
     """
-    sums, is_share = manifest.sums(), isinstance(max_bad, float)
+    is_share = isinstance(max_bad, float)
     bad, rows = sums["rejected"], sums["rejected"] + sums["documents"] + sums["dropped"]
     if bad == rows > 0 and not most:
         raise CorpusError(f"all {bad:,} rows are bad: {REJECTED} files say why")

@@ -106,6 +106,7 @@ def _write(job: Job, blocks: Iterator[Block], shard: Shard, files: ShardFiles, w
         for name, number in stage.finish().items():
             shard.packing[name] = shard.packing.get(name, 0) + number
         writer.close()
+    shard.lengths = dict(sorted(shard.lengths.items()))
 
 
 def prefixes(shard: str, settings: Settings) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import sha256
 
-from .blocks import IDS, num_tokens
+from .blocks import IDS, Buffer, num_tokens, picked
 from .packages import np, npt, pa
 
 BUFFER = 1 << 24
@@ -25,32 +25,23 @@ class Shuffler:
     def __init__(self, seed: int, shard: str, write: Callable[[pa.Table], None]) -> None:
         self._key = int.from_bytes(sha256(f"{seed} {shard}".encode()).digest()[:8], "little")
         self._write = write
-        self._waiting: list[pa.Table] = []
-        self._num_waiting = 0
+        self._buffer = Buffer(BUFFER)
         self._num_passed = 0
 
     def push(self, table: pa.Table) -> None:
-        """Adds documents. A buffer ends with the document that fills it, however the tables are cut."""
-        ends = np.cumsum(num_tokens(table.column(IDS)) + EXTRA)
-        first = 0
-        while first < table.num_rows:
-            before = int(ends[first - 1]) if first else 0
-            past = min(int(np.searchsorted(ends, before + BUFFER - self._num_waiting)) + 1, table.num_rows)
-            self._waiting.append(table.slice(first, past - first))
-            self._num_waiting += int(ends[past - 1]) - before
-            first = past
-            if self._num_waiting >= BUFFER:
-                self.flush()
+        """Adds documents."""
+        for full in self._buffer.push(table, num_tokens(table.column(IDS)) + EXTRA):
+            self._pass(full)
 
     def flush(self) -> None:
         """Passes on what waits."""
-        if not self._waiting:
-            return
-        table = pa.concat_tables(self._waiting)
+        for rest in self._buffer.flush():
+            self._pass(rest)
+
+    def _pass(self, table: pa.Table) -> None:
         numbers = np.arange(self._num_passed, self._num_passed + table.num_rows, dtype=np.uint64)
         self._num_passed += table.num_rows
-        self._waiting, self._num_waiting = [], 0
-        self._write(table.take(np.argsort(splitmix64(numbers, self._key), kind="stable")))
+        self._write(picked(table, np.argsort(splitmix64(numbers, self._key), kind="stable")))
 
 
 def splitmix64(numbers: npt.NDArray[np.uint64], key: int) -> npt.NDArray[np.uint64]:

@@ -22,12 +22,12 @@ from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.batch import Batch
 from ..tokenizer.numbers import num_threads
 from ..tokenizer.vocab import FLAGS_READ
-from .blocks import IDS, MASK, ROW, BadRow, Block
+from .blocks import IDS, MASK, ROW, BadRow, Block, num_tokens, picked
 from .chats import Found, encode_chats, is_conversation, warn_of_found
 from .infilling import infilled
 from .lists import short
 from .names import check_column
-from .packages import np, npt, pa, pc
+from .packages import np, pa, pc
 from .pairs import lengths, separated
 from .settings import Encoding, Masks, Names, TooLong, encoding_of
 
@@ -148,7 +148,7 @@ def encode_block(
             is_good[[row for row, _, _ in chats.bad]] = False
             numbers = table.column(ROW).to_pylist() if ROW in table.column_names else range(1, table.num_rows + 1)
             bad += [BadRow(block.source, numbers[row], reason, data) for row, reason, data in chats.bad]
-            table = _kept(table, is_good)
+            table = picked(table, is_good)
         parts = [chats.ids, chats.masks]
     else:
         options = num_threads(threads), None, "right", encoding.add_special, encoding.parse_special, False, eos_id
@@ -190,25 +190,15 @@ def _limited(table: pa.Table, columns: list[str], encoding: Encoding) -> tuple[p
     """The table without what is too long, unless it is split later, and how many rows were."""
     if encoding.max_length is None:
         return table, 0
-    sizes = lengths(table) if encoding.is_pair else pc.list_value_length(table.column(columns[0]))
-    is_long = pc.greater(sizes, encoding.max_length)
-    num_long = pc.sum(is_long).as_py() or 0
+    is_long = (lengths(table) if encoding.is_pair else num_tokens(table.column(columns[0]))) > encoding.max_length
+    num_long = int(is_long.sum())
     if num_long and encoding.too_long == "drop":
-        table = _kept(table, ~pc.fill_null(is_long, False).to_numpy())
+        table = picked(table, ~is_long)
     elif num_long and encoding.too_long == "cut":
         for name in columns:
             cut = pc.list_slice(table.column(name), 0, encoding.max_length)
             table = table.set_column(table.column_names.index(name), name, cut)
     return table, num_long
-
-
-def _kept(table: pa.Table, is_kept: npt.NDArray[np.bool_]) -> pa.Table:
-    """The rows of a table that are kept."""
-    try:
-        return table.filter(pa.array(is_kept))
-    except pa.ArrowNotImplementedError:  # pyarrow does not filter views, which polars uses for strings, but slices them
-        ends = np.flatnonzero(np.diff(is_kept, prepend=False, append=False)).reshape(-1, 2)
-        return pa.concat_tables([table.slice(0, 0), *(table.slice(start, end - start) for start, end in ends.tolist())])
 
 
 def _eos_to_append(tokenizer: BaseTokenizer, encoding: Encoding) -> int | None:

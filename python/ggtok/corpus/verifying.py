@@ -134,7 +134,7 @@ def _check_files(
     def sha256(name: str) -> str | None:
         if name not in sizes:
             return None
-        with folder.open(name) as file:
+        with folder.fetched([name]) as local, open(local / name, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     with ThreadPoolExecutor(threads) as pool:

@@ -99,17 +99,9 @@ def _reader(opened: Any, is_file: bool, columns: list[int] | None) -> Any:
 
 
 def _cheapest(schema: pa.Schema) -> list[int] | None:
-    """A column that is small, to count rows with."""
-    from_small = sorted(range(len(schema)), key=lambda number: _width(schema.field(number).type))
-    return from_small[:1] or None
-
-
-def _width(kind: pa.DataType) -> int:
-    """The bits of a value; many if that varies."""
-    try:
-        return int(kind.bit_width)
-    except ValueError:
-        return 1 << 20
+    """A column to count rows with: of numbers, if there is one."""
+    in_order = sorted(range(len(schema)), key=lambda number: not pa.types.is_primitive(schema.field(number).type))
+    return in_order[:1] or None
 
 
 def _has_dictionary(kind: pa.DataType) -> bool:

@@ -1,6 +1,6 @@
 """Columns of tables: what Parquet and Arrow files have in common.
 
-Only the wanted columns are read, a few rows at a time (`Batch`), and gathered to blocks. A text that is not UTF-8 in a
+Only the wanted columns are read, a few rows at a time (`Batch`). A text that is not UTF-8 in a
 column of strings is a bad row; a column of bytes may hold anything, because llama.cpp tokenizes bytes.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import CorpusError
-from ..blocks import BLOCK_SIZE, ROW, BadRow, Block
+from ..blocks import BLOCK_SIZE, ROW, BadRow, Block, picked
 from ..chats import is_conversation
 from ..names import check_column
 from ..packages import np, pa, pc
@@ -61,23 +61,24 @@ def _column(rows: Any, name: str) -> Any:
 
 
 def blocks(batches: Iterator[Batch], source: Input, first_row: int, reading: Reading) -> Iterator[Block]:
-    """Gathers batches to blocks.
+    """The blocks of batches: a document that is longer than `BLOCK_SIZE` is alone. A bad row is with those before it.
 
     Raises `CorpusError` if reading a batch fails, or if a column is damaged.
     """
-    row, held = first_row, _Held()
+    row = first_row
     try:
         for batch in batches:
             table, bad = _documents(batch.rows, source, row, reading)
             row += batch.rows.num_rows
-            if held.tables and held.size + table.nbytes > BLOCK_SIZE:  # one batch alone is not copied
-                yield from held.blocks(reading)
-                held = _Held()
-            held.add(table, bad, batch.num_bytes)
+            num_bytes = batch.num_bytes
+            for start, end in _cuts(table.column(reading.field)):
+                until = len(bad)
+                if end < table.num_rows:
+                    until = bisect_left(bad, table.column(ROW)[end].as_py(), key=lambda each: each.row)
+                yield Block(table.slice(start, end - start), bad[:until], num_bytes)
+                bad, num_bytes = bad[until:], 0
     except (pa.ArrowException, OSError) as error:
         raise damaged(source, error, row) from error
-    if held.tables:
-        yield from held.blocks(reading)
 
 
 def damaged(source: Input, error: Exception, row: int | None = None) -> CorpusError:
@@ -85,36 +86,6 @@ def damaged(source: Input, error: Exception, row: int | None = None) -> CorpusEr
     # A damaged length asks for absurdly much memory.
     hint = ", or memory ran out" if isinstance(error, MemoryError) else ""
     return CorpusError(f"it is not valid {source.format.capitalize()}{hint}: {error}", source=source.name, row=row)
-
-
-class _Held:
-    """Rows that wait for others until there are enough for a block."""
-
-    def __init__(self) -> None:
-        self.tables: list[pa.Table] = []
-        self.bad: list[BadRow] = []
-        self.num_bytes = 0
-        self.size = 0
-        """Bytes that are held."""
-
-    def add(self, table: pa.Table, bad: list[BadRow], num_bytes: int) -> None:
-        """Takes the documents of a batch, and the rows that are not."""
-        if table.num_rows or not self.tables:
-            self.tables.append(table)
-        self.bad += bad
-        self.num_bytes += num_bytes
-        self.size += table.nbytes + sum(100 + len(each.data) for each in bad)
-
-    def blocks(self, reading: Reading) -> Iterator[Block]:
-        """Cuts the rows: a document that is longer than `BLOCK_SIZE` is alone. A bad row comes with those before it."""
-        table = pa.concat_tables(self.tables).combine_chunks()
-        bad, num_bytes = self.bad, self.num_bytes
-        for start, end in _cuts(table.column(reading.field)):
-            until = len(bad)
-            if end < table.num_rows:
-                until = bisect_left(bad, table.column(ROW)[end].as_py(), key=lambda each: each.row)
-            yield Block(table.slice(start, end - start), bad[:until], num_bytes)
-            bad, num_bytes = bad[until:], 0
 
 
 def _cuts(texts: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
@@ -160,14 +131,10 @@ def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading)
             column.validate(full=True)
         except pa.ArrowInvalid as error:
             raise CorpusError(f"column {name!r} is damaged: {error}", source=source.name, row=row) from error
-    columns = [
-        texts,
-        *kept,
-        pa.array(np.arange(row, row + num_rows, dtype=np.int64)),
-    ]
-    table = pa.Table.from_arrays(columns, [reading.field, *others, ROW])
+    rows = pa.array(np.arange(row, row + num_rows, dtype=np.int64))
+    table = pa.Table.from_arrays([texts, *kept, rows], [reading.field, *others, ROW])
     if not is_document.all():
-        table = table.filter(pa.array(is_document))
+        table = picked(table, is_document)
     return table, sorted(bad, key=lambda each: each.row)
 
 

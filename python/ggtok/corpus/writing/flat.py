@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from hashlib import sha256
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import CorpusError
-from ..blocks import IDS, MASK, ROW, SOURCE, num_tokens
+from ..blocks import IDS, MASK, ROW, SOURCE, num_tokens, picked
 from ..packages import np, npt, pa, pc
 from ..settings import Writing
 from .lists import lists, narrow
@@ -60,30 +61,22 @@ class FlatWriter(ShardWriter):
         self._num_tokens += int(sizes.sum())
         names = table.select([ROW, SOURCE, *([self._id_column] if self._id_column else [])])
         has_tokens = sizes > 0
-        self._index.write(self._lines(names.filter(has_tokens), (ends - sizes)[has_tokens], ends[has_tokens]))
+        self._index.write(self._lines(picked(names, has_tokens), (ends - sizes)[has_tokens], ends[has_tokens]))
 
     def close(self) -> None:
         self._index.close()
 
-    def _lines(self, table: pa.Table, starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> memoryview:
+    def _lines(self, table: pa.Table, starts: npt.NDArray[Any], ends: npt.NDArray[Any]) -> bytes:
         """The lines of the index for documents, whose tokens start and end there."""
-        text = pa.large_string()
-        rows = table[ROW].cast(text)
+        rows, sources = table[ROW].to_pylist(), _fields(table, SOURCE)
         if self._id_column is None:
-            sources = pc.dictionary_encode(table[SOURCE].combine_chunks())
-            hashes = [sha256(name.encode()).hexdigest() for name in sources.dictionary.to_pylist()]
-            ids = pc.binary_join_element_wise(pa.array(hashes, text).take(sources.indices), rows, pa.scalar("-", text))
+            hashes = {name: sha256(name.encode()).hexdigest() for name in {*sources}}
+            ids = [f"{hashes[name]}-{row}" for name, row in zip(sources, rows, strict=True)]
         else:
             ids = _fields(table, self._id_column)
-        columns = [pa.array(starts).cast(text), pa.array(ends).cast(text), ids, _fields(table, SOURCE)]
-        last = pc.binary_join_element_wise(rows, pa.scalar("\r\n", text), pa.scalar("", text))
-        lines = pc.binary_join_element_wise(*columns, last, pa.scalar(",", text))
-        lines = pa.concat_arrays(lines.chunks) if isinstance(lines, pa.ChunkedArray) and lines.num_chunks else lines
-        if not len(lines):
-            return memoryview(b"")
-        _, offsets, data = lines.buffers()
-        first, after = np.frombuffer(offsets, np.int64)[[lines.offset, lines.offset + len(lines)]]
-        return memoryview(data)[first:after]
+        lines = io.StringIO()
+        csv.writer(lines).writerows(zip(starts.tolist(), ends.tolist(), ids, sources, rows, strict=True))
+        return lines.getvalue().encode()
 
     @classmethod
     def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
@@ -91,8 +84,8 @@ class FlatWriter(ShardWriter):
         return _documents(prefix, ".mask", "i1") if column == MASK else _documents(prefix, ".npy", "<u2", "<u4")
 
 
-def _fields(table: pa.Table, name: str) -> pa.ChunkedArray:
-    """The fields of a column in the index: quoted if they need it.
+def _fields(table: pa.Table, name: str) -> list[str]:
+    """The fields of a column in the index.
 
     Raises `CorpusError` if the column is not text or numbers, or has line breaks: OLMo-core goes by lines.
     """
@@ -104,10 +97,8 @@ def _fields(table: pa.Table, name: str) -> pa.ChunkedArray:
     if broken >= 0:
         problem = f"column {name!r} has a line break, which would break the index"
         raise CorpusError(problem, source=table[SOURCE][broken].as_py(), row=table[ROW][broken].as_py())
-    escaped = pc.replace_substring(column, '"', '""')
-    quote = pa.scalar('"', pa.large_string())
-    quoted = pc.binary_join_element_wise(quote, escaped, quote, pa.scalar("", pa.large_string()))
-    return pc.if_else(pc.match_substring_regex(column, '[,"]'), quoted, column)
+    fields: list[str] = column.to_pylist()
+    return fields
 
 
 def _documents(prefix: Path, suffix: str, *dtypes: str) -> Iterator[npt.NDArray[Any]]:

@@ -28,7 +28,7 @@ def narrow(ids: npt.NDArray[Any], dtype: str, vocab_size: int) -> memoryview:
 
     Raises `CorpusError` if there is a token that the vocabulary does not have, which might not fit.
     """
-    if len(ids) and not (ids.min() >= 0 and ids.max() < vocab_size):
+    if len(ids) and ids.view(np.uint32).max() >= vocab_size:  # of this type, negative ones are large
         wrong = ids[(ids < 0) | (ids >= vocab_size)][0]
         raise CorpusError(f"token {wrong} is outside the vocabulary of {vocab_size} tokens")
     return ids.astype(dtype, copy=False).data.cast("B") if len(ids) else memoryview(b"")
