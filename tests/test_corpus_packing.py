@@ -33,7 +33,7 @@ def table(docs: list[list[int]], *, mask: bool = False) -> pa.Table:
 def packed(docs: list[list[int]], length: int, *cuts: int, mask: bool = False) -> tuple[pa.Table, packing.Packing]:
     packer = Packer(length, PAD)
     whole = table(docs, mask=mask)
-    tables = []
+    tables: list[pa.Table] = []
     for start, end in pairwise([0, *sorted(cuts), len(docs)]):
         tables += packer.push(whole.slice(start, end - start))
     return pa.concat_tables([*tables, *packer.flush()]), packer.report

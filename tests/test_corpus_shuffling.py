@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -69,6 +72,25 @@ def test_a_chat_is_unpacked_for_all_processes(sources: list[Path], tmp_path: Pat
     assert tables[0] == tables[1]
     assert sorted(map(int, tables[0]["n"].to_pylist())) == [*range(200)]
     assert tables[0]["n"].to_pylist() != [str(n) for n in range(200)]
+
+
+def test_what_a_killed_process_unpacked_is_deleted_by_the_next(sources: list[Path], tmp_path: Path) -> None:
+    code = """if True:
+        import os, signal, sys
+        from ggtok.corpus import build
+        def progress(state):
+            if state.phase == "encoding" and sys.argv[3] == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+        options = {"tokenizer": "bpe", "format": "megatron", "shuffle": 7, "shard_size": 1 << 17}
+        build([sys.argv[1]], sys.argv[2], progress=progress, **options)
+    """
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    for end, status, left in (("killed", -9, 1), ("killed", -9, 1), ("done", 0, 0)):
+        command = [sys.executable, "-c", code, str(sources[0]), str(tmp_path / "out"), end]
+        found = subprocess.run(command, env={**os.environ, "TMPDIR": str(folder)}, check=False)
+        assert found.returncode == status
+        assert len([*folder.iterdir()]) == left
 
 
 def test_progress_ends_at_all_bytes_of_the_files(sources: list[Path], tmp_path: Path) -> None:

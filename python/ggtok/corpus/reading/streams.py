@@ -13,17 +13,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
-from tempfile import mkdtemp
+from tempfile import gettempdir, mkdtemp
 from threading import get_ident
 from types import TracebackType
 from typing import Any, Self
 
 from ...errors import CorpusError
+from ...tokenizer.files import new_part, remove_parts
 from ..packages import pa
 from ..sources import Input
 
 FOLDER = "GGTOK_UNPACKED"
 """The variable with the folder of unpacked texts, for the processes that help this one."""
+
+PREFIX = "ggtok-unpacked-"
+"""What the name of that folder starts with."""
 
 CHUNK = 1 << 22
 """Bytes that are unpacked at once."""
@@ -32,12 +36,17 @@ CHUNK = 1 << 22
 def unpacked(source: Input, watch: Callable[[int], object] = lambda num_bytes: None) -> Path:
     """A file with the text of a compressed input, to be read from any place.
 
-    It is made once, in a temporary folder that is deleted when the process ends. `watch` is called meanwhile, and can
-    stop it by raising. Raises `CorpusError` as `Stream` does.
+    It is made once, in a temporary folder that is deleted when the process ends, or by the next one if it is killed.
+    `watch` is called meanwhile, and can stop it by raising. Raises `CorpusError` as `Stream` does.
     """
     if FOLDER not in os.environ:
-        os.environ[FOLDER] = mkdtemp(prefix="ggtok-")
+        for part in Path(gettempdir()).glob(f"{PREFIX}*/.ggtok-*.part"):
+            remove_parts(str(part.parent))
+            if not part.exists():
+                rmtree(part.parent, ignore_errors=True)
+        os.environ[FOLDER] = mkdtemp(prefix=PREFIX)
         atexit.register(rmtree, os.environ[FOLDER], ignore_errors=True)
+        atexit.register(new_part(os.environ[FOLDER]).close)  # locked until then
     version = os.stat(source.path or "")
     path = Path(os.environ[FOLDER], f"{version.st_dev}-{version.st_ino}-{version.st_size}-{version.st_mtime_ns}")
     if not path.exists():
