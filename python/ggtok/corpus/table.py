@@ -264,19 +264,17 @@ def broken(texts: pa.Array, field: str) -> Iterator[tuple[int, str, bytes]]:
         texts.validate(full=True)
         for at, text in enumerate(texts):
             data = text.as_py() or b""
-            try:
-                data.decode()
-            except UnicodeDecodeError:
-                yield at, f"column {field!r}: {not_utf8(data)}", data
+            if reason := not_utf8(data):
+                yield at, f"column {field!r}: {reason}", data
 
 
-def not_utf8(data: bytes) -> str:
-    """Where a text stops being UTF-8, as a reason."""
+def not_utf8(data: bytes) -> str | None:
+    """Where a text stops being UTF-8, as a reason. `None` if it is."""
     try:
         data.decode()
     except UnicodeDecodeError as error:
         return f"byte {error.start + 1:,} is not UTF-8"
-    return "it is not UTF-8"
+    return None
 
 
 def table_of(table: Any) -> pa.Table:

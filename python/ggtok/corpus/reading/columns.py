@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import CorpusError
-from ..blocks import BLOCK_SIZE, ROW, BadRow, Block, picked
+from ..blocks import BLOCK_SIZE, ROW, BadRow, Block, picked, text_sizes
 from ..chats import is_conversation
 from ..names import check_column
 from ..packages import np, pa, pc
@@ -90,18 +90,13 @@ def damaged(source: Input, error: Exception, row: int | None = None) -> CorpusEr
 
 def _cuts(texts: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
     """The first and last rows of blocks, at least one."""
-    num_rows = len(texts)
-    if not _is_text(texts.type):
-        step = max(1, BLOCK_SIZE * num_rows // max(1, texts.nbytes))
-        yield from ((start, min(start + step, num_rows)) for start in range(0, max(num_rows, 1), step))
-        return
-    ends = np.cumsum(pc.binary_length(texts).to_numpy(), dtype=np.int64)
+    ends = np.cumsum(text_sizes(texts))
     start, before = 0, 0
     while True:
         end = int(np.searchsorted(ends, before + BLOCK_SIZE, "right"))
-        end = max(end, min(start + 1, num_rows))
+        end = max(end, min(start + 1, len(ends)))
         yield start, end
-        if end == num_rows:
+        if end == len(ends):
             return
         start, before = end, int(ends[end - 1])
 
@@ -140,11 +135,7 @@ def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading)
 
 def _with_empty(texts: pa.Array, is_chat: bool) -> pa.Array:
     """Nulls replaced by empty texts or lists."""
-    empty: Any = []
-    if _is_text(texts.type):
-        empty = b"[]" if is_chat else b""
-    if pa.types.is_large_string(texts.type):
-        empty = empty.decode()
+    empty: Any = ("[]" if is_chat else "") if _is_text(texts.type) else []
     return pc.if_else(texts.is_valid(), texts, pa.scalar(empty, texts.type))
 
 
