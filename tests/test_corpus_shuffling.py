@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ggtok.corpus import build, plan, verify
+from ggtok.corpus.reading.streams import FOLDER
 
 KB = 1 << 10
 LENGTHS = {"a": 3000, "b": 1500, "c": 1500}
@@ -86,9 +87,10 @@ def test_what_a_killed_process_unpacked_is_deleted_by_the_next(sources: list[Pat
     """
     folder = tmp_path / "temporary"
     folder.mkdir()
+    own = {name: value for name, value in os.environ.items() if name != FOLDER}  # not the folder of this process
     for end, status, left in (("killed", -9, 1), ("killed", -9, 1), ("done", 0, 0)):
         command = [sys.executable, "-c", code, str(sources[0]), str(tmp_path / "out"), end]
-        found = subprocess.run(command, env={**os.environ, "TMPDIR": str(folder)}, check=False)
+        found = subprocess.run(command, env=own | {"TMPDIR": str(folder)}, check=False)
         assert found.returncode == status
         assert len([*folder.iterdir()]) == left
 
