@@ -256,7 +256,7 @@ def test_a_mixture_that_was_stopped_ends_as_one_that_was_not(sources: list[Path]
         if state.shards > stop_at:
             raise KeyboardInterrupt
 
-    for stop_at in (0, 1, 2):  # noqa: B007
+    for stop_at in (0, 1):  # noqa: B007
         with pytest.raises(KeyboardInterrupt):
             build(sources, tmp_path / "stopped", **options, progress=stop)
     build(sources, tmp_path / "stopped", **options)
