@@ -100,6 +100,24 @@ pub struct Settings {
     pub strip_accents: bool,
 }
 
+impl Settings {
+    /// All flags with their names.
+    pub fn flags(&self) -> [(&'static str, bool); 10] {
+        [
+            ("add_bos", self.add_bos),
+            ("add_eos", self.add_eos),
+            ("add_sep", self.add_sep),
+            ("add_space_prefix", self.add_space_prefix),
+            ("ignore_merges", self.ignore_merges),
+            ("clean_spaces", self.clean_spaces),
+            ("remove_extra_whitespaces", self.remove_extra_whitespaces),
+            ("escape_whitespaces", self.escape_whitespaces),
+            ("lowercase", self.lowercase),
+            ("strip_accents", self.strip_accents),
+        ]
+    }
+}
+
 /// Token texts, scores, attributes, special tokens and settings.
 #[derive(Debug)]
 pub struct Vocabulary {

@@ -191,7 +191,7 @@ impl FlatBatch {
 }
 
 /// Where the texts of a batch are.
-enum Source<'py> {
+pub(crate) enum Source<'py> {
     Column(Column),
     Objects(Vec<Bound<'py, PyAny>>),
 }
@@ -206,22 +206,27 @@ impl BatchText for Row<'_> {
 }
 
 impl<'py> Source<'py> {
-    fn of(texts: &Bound<'py, PyAny>) -> PyResult<Self> {
+    pub(crate) fn of(texts: &Bound<'py, PyAny>) -> PyResult<Self> {
         Column::of(texts)?
             .map_or_else(|| arguments::objects(texts).map(Self::Objects), |column| Ok(Self::Column(column)))
     }
 
-    /// Passes all texts on, and waits for the results without the GIL. Tells `nulls` for each row of a column whether
-    /// it is null.
-    fn feed<'a>(&'a self, py: Python<'py>, feed: &mut Feed<'_, Row<'a>>, nulls: &mut Vec<bool>) -> PyResult<()> {
+    /// Passes all texts on, with `None` for a null. Tells `nulls` for each row of a column whether it is null.
+    pub(crate) fn pass_on<'a>(
+        &'a self,
+        py: Python<'py>,
+        nulls: &mut Vec<bool>,
+        mut take: impl FnMut(Option<TextArgument<'a>>),
+    ) -> PyResult<()> {
         match self {
-            Self::Column(column) => column.pass_on(py, nulls, |text| feed.push(Row(text.map(TextArgument::Bytes))))?,
-            Self::Objects(objects) => {
-                for text in arguments::texts(objects) {
-                    feed.push(Row(Some(text?)));
-                }
-            }
+            Self::Column(column) => column.pass_on(py, nulls, |text| take(text.map(TextArgument::Bytes))),
+            Self::Objects(objects) => arguments::texts(objects).try_for_each(|text| Ok(take(Some(text?)))),
         }
+    }
+
+    /// Passes all texts on, and waits for the results without the GIL.
+    fn feed<'a>(&'a self, py: Python<'py>, feed: &mut Feed<'_, Row<'a>>, nulls: &mut Vec<bool>) -> PyResult<()> {
+        self.pass_on(py, nulls, |text| feed.push(Row(text)))?;
         run(py, feed.num_bytes(), || {
             feed.finish();
             Ok::<_, Infallible>(())

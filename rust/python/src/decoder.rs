@@ -15,6 +15,7 @@ use crate::run::{check_signals, quick, run};
 
 #[doc = doc!(StreamDecoder)]
 #[pyclass(module = "ggtok._ggtok")]
+#[derive(Clone)]
 pub struct StreamDecoder {
     /// `None` after `flush`.
     decoder: Option<CoreDecoder<Arc<Tokenizer>>>,
@@ -22,7 +23,7 @@ pub struct StreamDecoder {
     size: usize,
     is_text: bool,
     /// The stop strings as they were given, and the index of the one that had been found by `flush`.
-    stop: Py<PyTuple>,
+    stop: Arc<Py<PyTuple>>,
     stopped: Option<usize>,
     /// The buffer of `push`.
     out: Vec<u8>,
@@ -46,7 +47,7 @@ impl StreamDecoder {
         let prepared = run(py, total, || StopStrings::new(bytes))?;
         let options = StreamDecodeOptions::default().decode(decode).text(is_text).stop(Arc::new(prepared));
         let decoder = Some(CoreDecoder::new(core, options));
-        Ok(Self { decoder, size, is_text, stop: stop.unbind(), stopped: None, out: Vec::new() })
+        Ok(Self { decoder, size, is_text, stop: Arc::new(stop.unbind()), stopped: None, out: Vec::new() })
     }
 
     fn decoder(&mut self) -> PyResult<&mut CoreDecoder<Arc<Tokenizer>>> {
@@ -110,19 +111,12 @@ impl StreamDecoder {
     }
 
     #[doc = doc!(StreamDecoder.copy)]
-    fn copy(&self, py: Python<'_>) -> Self {
-        Self {
-            decoder: self.decoder.clone(),
-            size: self.size,
-            is_text: self.is_text,
-            stop: self.stop.clone_ref(py),
-            stopped: self.stopped,
-            out: Vec::new(),
-        }
+    fn copy(&self) -> Self {
+        self.clone()
     }
 
-    fn __copy__(&self, py: Python<'_>) -> Self {
-        self.copy(py)
+    fn __copy__(&self) -> Self {
+        self.clone()
     }
 
     #[doc = doc!(StreamDecoder.stopped)]

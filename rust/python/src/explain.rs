@@ -53,7 +53,7 @@ impl RawTrace {
 
     #[doc = doc!(RawTrace.json)]
     fn json(&self, py: Python<'_>) -> PyResult<String> {
-        run_long(py, || serde_json::to_string(&self.trace).map_err(NoJson))
+        run_long(py, || serde_json::to_string(&self.trace))
     }
 
     #[doc = doc!(RawTrace.objects)]
@@ -63,18 +63,18 @@ impl RawTrace {
 
     #[doc = doc!(RawTrace.story)]
     fn story(&self, py: Python<'_>, told: HashSet<usize>) -> PyResult<String> {
-        run_long(py, || serde_json::to_string(&self.trace.story(&|id| told.contains(&id))).map_err(NoJson))
+        run_long(py, || serde_json::to_string(&self.trace.story(&|id| told.contains(&id))))
     }
 
     #[doc = doc!(RawTrace.page)]
     fn page(&self, py: Python<'_>) -> PyResult<String> {
-        run_long(py, || serde_json::to_string(&self.trace.page()).map_err(NoJson))
+        run_long(py, || serde_json::to_string(&self.trace.page()))
     }
 
     #[doc = doc!(RawTrace.why)]
     fn why(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<String> {
         let why = run_long(py, || self.explainer.why(&self.trace, start..end))?;
-        serde_json::to_string(&why).map_err(|error| NoJson(error).raise())
+        serde_json::to_string(&why).map_err(Raise::raise)
     }
 }
 
@@ -95,7 +95,7 @@ pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_
 impl RawTrie {
     #[doc = doc!(RawTrie.json)]
     fn json(&self, py: Python<'_>) -> PyResult<String> {
-        run_long(py, || serde_json::to_string(&self.0).map_err(NoJson))
+        run_long(py, || serde_json::to_string(&self.0))
     }
 
     #[doc = doc!(RawTrie.objects)]
@@ -111,11 +111,9 @@ pub fn regex_matches(py: Python<'_>, regex: &str, text: &str) -> PyResult<Option
 }
 
 /// The conversion to JSON failed, which only a bug can cause.
-struct NoJson(serde_json::Error);
-
-impl Raise for NoJson {
+impl Raise for serde_json::Error {
     fn raise(self) -> PyErr {
-        invalid(self.0.to_string())
+        invalid(self.to_string())
     }
 }
 

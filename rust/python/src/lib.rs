@@ -54,47 +54,30 @@ mod _ggtok {
     const CHATML: &str = ggtok_chat::CHATML;
 
     #[pymodule_export]
-    use super::arrays::import_numpy;
-    #[pymodule_export]
-    use super::batch::{FlatBatch, count_batch, decode_batch, encode_batch};
-    #[pymodule_export]
-    use super::chat::{ChatTemplate, Rendering};
-    #[pymodule_export]
-    use super::chunks::{split, truncate};
-    #[pymodule_export]
-    use super::decoder::StreamDecoder;
-    #[pymodule_export]
-    use super::encoder::StreamEncoder;
-    #[pymodule_export]
-    use super::encoding::{_encoding, Encoding};
-    #[pymodule_export]
-    use super::explain::{RawTrace, RawTrie, explain, explain_trie, regex_matches};
-    #[pymodule_export]
-    use super::json::json_items;
-    #[pymodule_export]
-    use super::json_lines::json_lines;
-    #[pymodule_export]
-    use super::memory::Buffer;
-    #[pymodule_export]
-    use super::metadata::{Array, Metadata};
-    #[pymodule_export]
-    use super::sampling::{align, n_best, sample};
-    #[pymodule_export]
-    use super::scratch::{cache_limit, set_cache_limit};
-    #[pymodule_export]
-    use super::tables::{families, flag_keys, loader_texts, models, pretokenizers, special_keys};
-    #[pymodule_export]
-    use super::text_lines::text_lines;
-    #[pymodule_export]
-    use super::tokenizer::Tokenizer;
-    #[pymodule_export]
-    use super::train::{Trainer, apply_charsmap, compile_charsmap};
-    #[pymodule_export]
-    use super::usage::{needed_for, used_tokens, word_counts};
-    #[pymodule_export]
-    use super::vocabulary::{
-        attributes, canonical_bytes, charsmap, core_of, eog_ids, id_of_piece, id_of_text, ids_with_prefix, kind,
-        list_size, merges, pieces, repaired_ids, scores, settings, special_ids, texts, token, unreachable_tokens,
-        unused_merges, vocab_size,
+    use super::{
+        arrays::import_numpy,
+        batch::{FlatBatch, count_batch, decode_batch, encode_batch},
+        chat::{ChatTemplate, Rendering},
+        chunks::{split, truncate},
+        decoder::StreamDecoder,
+        encoder::StreamEncoder,
+        encoding::{_encoding, Encoding},
+        explain::{RawTrace, RawTrie, explain, explain_trie, regex_matches},
+        json::json_items,
+        json_lines::json_lines,
+        memory::Buffer,
+        metadata::{Array, Metadata},
+        sampling::{align, n_best, sample},
+        scratch::{cache_limit, set_cache_limit},
+        tables::{families, flag_keys, loader_texts, models, pretokenizers, special_keys},
+        text_lines::text_lines,
+        tokenizer::Tokenizer,
+        train::{Trainer, apply_charsmap, compile_charsmap},
+        usage::{needed_for, used_tokens, word_counts},
+        vocabulary::{
+            attributes, canonical_bytes, charsmap, core_of, eog_ids, id_of_piece, id_of_text, ids_with_prefix, kind,
+            list_size, merges, pieces, repaired_ids, scores, settings, special_ids, texts, token, unreachable_tokens,
+            unused_merges, vocab_size,
+        },
     };
 }

@@ -1,12 +1,14 @@
 //! Texts in parts: pairs of a text and whether control tokens are parsed in it.
 
+use std::ops::Range;
+
 use ggtok_core::Parts;
 use pyo3::prelude::*;
 use pyo3::types::PySequence;
 
-use crate::arguments::{TextArgument, is_text, iterate, text, with_name};
+use crate::arguments::{is_text, iterate, text, with_name};
 use crate::encoding::Unit;
-use crate::errors::{invalid, type_error};
+use crate::errors::{Raise, invalid, type_error};
 use crate::run::{check_signals, quick};
 
 /// Reads an iterable of parts to its end and joins them. What the iterable raises passes through; an error of a part
@@ -17,19 +19,22 @@ pub(crate) fn parts(object: &Bound<'_, PyAny>, unit: Unit) -> PyResult<Parts> {
     if is_text(object) {
         return Err(type_error(format!("{expected}, not {}", object.get_type().name()?)));
     }
-    let (mut parts, mut unfinished) = (Parts::default(), Unfinished::default());
+    let (mut parts, mut of_bytes) = (Parts::default(), Vec::new());
     for (index, part) in iterate(object, expected)?.enumerate() {
         check_signals(py, index)?;
         let part = part?;
         let named = |error| with_name(py, &format!("part {index}"), error);
         let (part_text, parse_special) = pair(&part).map_err(named)?;
         let argument = text(&part_text).map_err(named)?;
-        if unit != Unit::Byte {
-            unfinished.check(&argument, index)?;
-        }
+        let start = parts.len();
         quick(|| parts.push(argument.text(), parse_special))?;
+        if unit != Unit::Byte && argument.bytes().is_some() {
+            of_bytes.push((index, start..parts.len()));
+        }
     }
-    unfinished.end()?;
+    if !of_bytes.is_empty() {
+        check_utf8(&parts, &of_bytes)?;
+    }
     Ok(parts)
 }
 
@@ -51,47 +56,17 @@ fn pair<'py>(part: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, bool)> {
     Ok((part.get_item(0)?, parse_special))
 }
 
-/// A character that the parts of bytes so far leave unfinished.
-#[derive(Default)]
-struct Unfinished {
-    bytes: Vec<u8>,
-    /// The part in which it starts, and the byte there.
-    start: (usize, usize),
-}
-
-impl Unfinished {
-    /// Checks that the next part continues it.
-    fn check(&mut self, argument: &TextArgument<'_>, index: usize) -> PyResult<()> {
-        let Some(bytes) = argument.bytes() else { return self.end() };
-        let num_before = self.bytes.len();
-        let joined;
-        let (bytes, first) = if num_before == 0 {
-            (bytes, (index, 0))
-        } else {
-            joined = [&self.bytes[..], bytes].concat();
-            (&joined[..], self.start)
-        };
-        let Err(error) = std::str::from_utf8(bytes) else {
-            self.bytes.clear();
-            return Ok(());
-        };
-        let at = error.valid_up_to();
-        let start = if at < num_before { first } else { (index, at - num_before) };
-        if error.error_len().is_some() {
-            return Err(no_characters(start));
-        }
-        (self.bytes, self.start) = (bytes[at..].to_vec(), start);
-        Ok(())
+/// Checks the parts of bytes, each given as its number and its range of the joined text.
+fn check_utf8(parts: &Parts, of_bytes: &[(usize, Range<usize>)]) -> PyResult<()> {
+    let joined = parts.text().map_err(Raise::raise)?.as_bytes();
+    for run in of_bytes.chunk_by(|(before, _), (number, _)| before + 1 == *number) {
+        let start = run[0].1.start;
+        let Err(error) = std::str::from_utf8(&joined[start..run[run.len() - 1].1.end]) else { continue };
+        let at = start + error.valid_up_to();
+        let (number, part) = &run[run.partition_point(|(_, part)| part.start <= at) - 1];
+        return Err(invalid(format!("part {number}: {}", not_utf8(at - part.start))));
     }
-
-    /// Checks that nothing is left unfinished.
-    fn end(&self) -> PyResult<()> {
-        if self.bytes.is_empty() { Ok(()) } else { Err(no_characters(self.start)) }
-    }
-}
-
-fn no_characters((index, at): (usize, usize)) -> PyErr {
-    invalid(format!("part {index}: {}", not_utf8(at)))
+    Ok(())
 }
 
 /// What is wrong with a text of bytes whose characters are to be counted.

@@ -39,17 +39,11 @@ pub(crate) fn run<T: Send, E: Raise + Send>(
     work: impl FnOnce() -> Result<T, E> + Send,
 ) -> PyResult<T> {
     let result = match size {
-        0..=SHORT => guard(work),
+        0..=SHORT => quick(work),
         _ if size > LONG && is_main_thread(py)? => py.detach(|| until_signal(work)),
-        _ => py.detach(|| guard(work)),
+        _ => py.detach(|| quick(work)),
     };
     result?.map_err(Raise::raise)
-}
-
-/// Like [`run`], for short work that cannot fail.
-#[inline]
-pub(crate) fn quick<T>(work: impl FnOnce() -> T) -> PyResult<T> {
-    guard(work)
 }
 
 /// Like [`run`], for work whose duration is unknown, such as loading.
@@ -66,9 +60,10 @@ pub(crate) fn check_signals(py: Python<'_>, index: usize) -> PyResult<()> {
     if index % OBJECTS == OBJECTS - 1 { py.check_signals() } else { Ok(()) }
 }
 
-/// Turns a panic into an exception, and running out of memory into `MemoryError`.
+/// Like [`run`], for short work that cannot fail: turns a panic into an exception, and running out of memory into
+/// `MemoryError`.
 #[inline]
-fn guard<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+pub(crate) fn quick<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast_ref::<OutOfMemory>() {
         Some(error) => PyMemoryError::new_err(error.to_string()),
         None => bug(&*payload),
@@ -90,7 +85,7 @@ fn until_signal<T>(work: impl FnOnce() -> T) -> PyResult<T> {
             result.map_err(|error| raised.replace(Some(error))).is_err()
         }
     };
-    guard(|| interruptible(stop, work))?.map_err(|interrupted| {
+    quick(|| interruptible(stop, work))?.map_err(|interrupted| {
         // There always is one: the work stops only after it was set.
         raised.take().unwrap_or_else(|| bug(&interrupted.to_string()))
     })

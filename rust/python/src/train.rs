@@ -19,8 +19,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use crate::arguments::{self, TextArgument, with_name};
-use crate::arrow::Column;
+use crate::arguments::{TextArgument, with_name};
+use crate::batch::Source;
 use crate::errors::{Raise, invalid, is_type_error, training_error, unsupported};
 use crate::run::{check_signals, run_long};
 use crate::tokenizer::Tokenizer;
@@ -31,21 +31,13 @@ const REPORT: Duration = Duration::from_millis(100);
 #[doc = doc!(Trainer)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct Trainer {
-    kind: AnyTrainer,
+    train: Train,
     /// The counters; a second one for SuperBPE. Taken when counting is over.
     counters: Mutex<Vec<WordCounter<'static>>>,
     /// The words of each counter. Taken when training starts.
     words: Mutex<Vec<Words>>,
     /// Called with the phase, how much is done, and of how much.
     progress: Option<Py<PyAny>>,
-}
-
-enum AnyTrainer {
-    Bpe(BpeTrainer),
-    Spm(SpmTrainer),
-    WordPiece(WordPieceTrainer),
-    Unigram(UnigramTrainer),
-    Extend(Extender),
 }
 
 /// The settings of a kind, under the names that `ggtok.train` has for them.
@@ -135,6 +127,8 @@ impl<'py> KindSettings<'_, 'py> {
 type MemoryLimit<'py> = (usize, Bound<'py, PyList>);
 /// Called with the phase, how much is done, and of how much.
 type Report<'a> = &'a mut dyn FnMut(Phase, u64, u64) -> ControlFlow<()>;
+/// Makes the vocabulary of words, and of those of the second counter.
+type Train = Box<dyn Fn(&Words, Option<&Words>, Report<'_>) -> Result<Trained, TrainError> + Send + Sync>;
 
 impl Trainer {
     /// Runs work of the core, which reports its progress to the callback.
@@ -221,27 +215,29 @@ impl Trainer {
     ) -> PyResult<Self> {
         let settings = KindSettings(settings);
         let normalize = || normalizer(&settings.get::<PyBackedBytes>("charsmap")?).map_err(Raise::raise);
-        let (kind, mut counters) = match kind {
+        let (train, mut counters): (Train, Vec<_>) = match kind {
             "bpe" => {
                 let trainer = BpeTrainer::new(settings.bpe()?).map_err(Raise::raise)?;
                 let first = trainer.counter().map_err(Raise::raise)?;
                 let second = trainer.second_counter().map_err(Raise::raise)?;
-                (AnyTrainer::Bpe(trainer), [first].into_iter().chain(second).collect())
+                let train =
+                    move |first: &_, second: Option<&_>, report: Report<'_>| trainer.train(first, second, report);
+                (Box::new(train), [first].into_iter().chain(second).collect())
             }
             "spm" => {
                 let trainer = SpmTrainer::new(settings.spm(settings.get("min_frequency")?)?).map_err(Raise::raise)?;
                 let counter = trainer.counter(normalize()?).map_err(Raise::raise)?;
-                (AnyTrainer::Spm(trainer), vec![counter])
+                (Box::new(move |words, _, report| trainer.train(words, report)), vec![counter])
             }
             "unigram" => {
                 let trainer = UnigramTrainer::new(settings.unigram()?).map_err(Raise::raise)?;
                 let counter = trainer.counter(normalize()?).map_err(Raise::raise)?;
-                (AnyTrainer::Unigram(trainer), vec![counter])
+                (Box::new(move |words, _, report| trainer.train(words, report)), vec![counter])
             }
             "wordpiece" => {
                 let trainer = WordPieceTrainer::new(settings.wordpiece()?).map_err(Raise::raise)?;
                 let counter = trainer.counter().map_err(Raise::raise)?;
-                (AnyTrainer::WordPiece(trainer), vec![counter])
+                (Box::new(move |words, _, report| trainer.train(words, report)), vec![counter])
             }
             "extend" => {
                 let base: Bound<'_, Tokenizer> = settings.get("base")?;
@@ -249,7 +245,7 @@ impl Trainer {
                 let (num_tokens, threads) = (settings.get("num_tokens")?, settings.get("threads")?);
                 let extender = Extender::new(core, merges, num_tokens, threads).map_err(Raise::raise)?;
                 let counter = extender.counter().map_err(Raise::raise)?;
-                (AnyTrainer::Extend(extender), vec![counter])
+                (Box::new(move |words, _, report| extender.extend(words, report)), vec![counter])
             }
             _ => return Err(invalid(format!("no trainer has the kind {kind:?}"))),
         };
@@ -262,7 +258,7 @@ impl Trainer {
             });
             counters = spilled.collect::<PyResult<_>>()?;
         }
-        Ok(Self { kind, counters: Mutex::new(counters), words: Mutex::default(), progress })
+        Ok(Self { train, counters: Mutex::new(counters), words: Mutex::default(), progress })
     }
 
     #[doc = doc!(Trainer.push)]
@@ -273,21 +269,13 @@ impl Trainer {
             let counted: Vec<_> = texts.iter().copied().zip(counts).collect();
             self.count(py, |counter, progress| counter.push_counted(&counted, progress).map(|()| 0)).map(drop)
         };
-        if let Some(column) = Column::of(texts)? {
-            let mut rows = Vec::new();
-            column.pass_on(py, &mut Vec::new(), |text| rows.push(text))?;
-            let rows = rows.into_iter().enumerate();
-            let rows = rows.filter_map(|(row, text)| {
-                let checked = |text| check_signals(py, row).and_then(|()| utf8(text, first + row));
-                text.map(checked)
-            });
-            return count(&rows.collect::<PyResult<Vec<_>>>()?);
-        }
-        let objects = arguments::objects(texts)?;
-        let texts = arguments::texts(&objects).collect::<PyResult<Vec<_>>>()?;
-        let texts = texts.iter().zip(first..).map(|(text, number)| match text {
-            TextArgument::Str(text) => Ok(*text),
-            text => utf8(text.text().as_bytes(), number),
+        let (source, mut rows) = (Source::of(texts)?, Vec::new());
+        source.pass_on(py, &mut Vec::new(), |text| rows.push(text))?;
+        let texts = rows.iter().zip(first..).filter_map(|(text, number)| {
+            Some(match text.as_ref()? {
+                TextArgument::Str(text) => Ok(*text),
+                text => check_signals(py, number).and_then(|()| utf8(text.text().as_bytes(), number)),
+            })
         });
         count(&texts.collect::<PyResult<Vec<_>>>()?)
     }
@@ -329,13 +317,7 @@ impl Trainer {
         let trained = self.run(py, |progress| {
             let mut words = std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner)).into_iter();
             let (first, second) = (words.next().unwrap_or_default(), words.next());
-            match &self.kind {
-                AnyTrainer::Bpe(trainer) => trainer.train(&first, second.as_ref(), progress),
-                AnyTrainer::Spm(trainer) => trainer.train(&first, progress),
-                AnyTrainer::WordPiece(trainer) => trainer.train(&first, progress),
-                AnyTrainer::Unigram(trainer) => trainer.train(&first, progress),
-                AnyTrainer::Extend(extender) => extender.extend(&first, progress),
-            }
+            (self.train)(&first, second.as_ref(), progress)
         })?;
         let Trained { tokens, types, scores, merges } = trained;
         let list = |texts: Vec<Vec<u8>>| PyList::new(py, texts.iter().map(|text| PyBytes::new(py, text)));

@@ -1,7 +1,7 @@
 //! What a vocabulary holds: its kind, settings and tokens, one or all at once, and problems with its merges.
 
 use ggtok_core::TokenId;
-use ggtok_core::vocab::{Repair, SLOTS};
+use ggtok_core::vocab::{Repair, SLOTS, Vocabulary};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList};
 
@@ -64,20 +64,7 @@ pub fn repaired_ids(tokenizer: &Tokenizer) -> Vec<(&'static str, Option<&'static
 #[doc = doc!(settings)]
 #[pyfunction]
 pub fn settings<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyDict>> {
-    let settings = tokenizer.core.vocabulary().settings();
-    [
-        ("add_bos", settings.add_bos),
-        ("add_eos", settings.add_eos),
-        ("add_sep", settings.add_sep),
-        ("add_space_prefix", settings.add_space_prefix),
-        ("ignore_merges", settings.ignore_merges),
-        ("clean_spaces", settings.clean_spaces),
-        ("remove_extra_whitespaces", settings.remove_extra_whitespaces),
-        ("escape_whitespaces", settings.escape_whitespaces),
-        ("lowercase", settings.lowercase),
-        ("strip_accents", settings.strip_accents),
-    ]
-    .into_py_dict(py)
+    tokenizer.core.vocabulary().settings().flags().into_py_dict(py)
 }
 
 #[doc = doc!(canonical_bytes)]
@@ -136,18 +123,23 @@ fn each<'py, 'a>(
 #[doc = doc!(scores)]
 #[pyfunction]
 pub fn scores<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyBytes>> {
-    let vocabulary = tokenizer.core.vocabulary();
-    let ids = 0..list_size(tokenizer)?;
-    let bytes: Vec<u8> = ids.flat_map(|id| vocabulary.score(id as TokenId).to_ne_bytes()).collect();
-    Ok(PyBytes::new(py, &bytes))
+    numbers(py, tokenizer, |vocabulary, id| vocabulary.score(id).to_ne_bytes())
 }
 
 #[doc = doc!(attributes)]
 #[pyfunction]
 pub fn attributes<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyBytes>> {
-    let vocabulary = tokenizer.core.vocabulary();
-    let ids = 0..list_size(tokenizer)?;
-    let bytes: Vec<u8> = ids.flat_map(|id| vocabulary.attributes(id as TokenId).bits().to_ne_bytes()).collect();
+    numbers(py, tokenizer, |vocabulary, id| vocabulary.attributes(id).bits().to_ne_bytes())
+}
+
+/// A number of each token, as bytes.
+fn numbers<'py, const N: usize>(
+    py: Python<'py>,
+    tokenizer: &Tokenizer,
+    number: fn(&Vocabulary, TokenId) -> [u8; N],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (vocabulary, ids) = (tokenizer.core.vocabulary(), 0..list_size(tokenizer)?);
+    let bytes: Vec<u8> = ids.flat_map(|id| number(vocabulary, id as TokenId)).collect();
     Ok(PyBytes::new(py, &bytes))
 }
 

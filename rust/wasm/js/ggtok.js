@@ -11,40 +11,17 @@ const FIRST_READ = 1 << 20;
 export class GgtokError extends Error {
   constructor(message, details = {}) {
     super(message);
-    this.name = new.target.className;
     Object.assign(this, details);
   }
-
-  static className = "GgtokError";
 }
 
-export class GGUFError extends GgtokError {
-  static className = "GGUFError";
-}
-
-export class VocabularyError extends GgtokError {
-  static className = "VocabularyError";
-}
-
-export class UnsupportedError extends GgtokError {
-  static className = "UnsupportedError";
-}
-
-export class TokenIndexError extends GgtokError {
-  static className = "TokenIndexError";
-}
-
-export class MemoryError extends GgtokError {
-  static className = "MemoryError";
-}
-
-export class ChatTemplateError extends GgtokError {
-  static className = "ChatTemplateError";
-}
-
-export class ChatRequestError extends GgtokError {
-  static className = "ChatRequestError";
-}
+export class GGUFError extends GgtokError {}
+export class VocabularyError extends GgtokError {}
+export class UnsupportedError extends GgtokError {}
+export class TokenIndexError extends GgtokError {}
+export class MemoryError extends GgtokError {}
+export class ChatTemplateError extends GgtokError {}
+export class ChatRequestError extends GgtokError {}
 
 const ERRORS = {
   GgtokError,
@@ -56,6 +33,8 @@ const ERRORS = {
   ChatTemplateError,
   ChatRequestError,
 };
+// Bundlers shorten the names of classes.
+for (const [name, { prototype }] of Object.entries(ERRORS)) prototype.name = name;
 
 export const TokenAttribute = Object.freeze({
   UNKNOWN: 1,
@@ -99,7 +78,7 @@ function call(work) {
     return work();
   } catch (error) {
     if (typeof error === "string") {
-      const { name, message, details } = JSON.parse(error);
+      const { name, message, details } = JSON.parse(error, (_, value) => value ?? undefined);
       throw new ERRORS[name](message, details);
     }
     instance += 1;
@@ -263,14 +242,13 @@ const making = Symbol("making");
 
 export class Tokenizer {
   #held;
-  #info;
 
   constructor(key, head) {
     if (key !== making) throw new TypeError("a tokenizer is made by Tokenizer.fromBytes or Tokenizer.fromFile");
     const file = head.take();
     const raw = call(() => RawTokenizer.open(file));
     this.#held = new Held("tokenizer", raw);
-    this.#info = JSON.parse(call(() => raw.info()));
+    Object.freeze(Object.assign(this, JSON.parse(call(() => raw.info()))));
   }
 
   static fromBytes(bytes) {
@@ -375,38 +353,6 @@ export class Tokenizer {
     } finally {
       chat.free();
     }
-  }
-
-  get kind() {
-    return this.#info.kind;
-  }
-
-  get pre() {
-    return this.#info.pre;
-  }
-
-  get model() {
-    return this.#info.model;
-  }
-
-  get name() {
-    return this.#info.name;
-  }
-
-  get size() {
-    return this.#info.size;
-  }
-
-  get settings() {
-    return this.#info.settings;
-  }
-
-  get specialIds() {
-    return this.#info.specialIds;
-  }
-
-  get eogIds() {
-    return this.#info.eogIds;
   }
 
   free() {

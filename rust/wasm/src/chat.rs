@@ -3,6 +3,7 @@
 //! The template is the file's, chosen as in the Python package, or the caller's. The last ones stay compiled.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,11 +13,11 @@ use ggtok_chat::{
 };
 use ggtok_core::gguf::{Metadata, Value};
 use ggtok_core::vocab::Vocabulary;
-use ggtok_core::{Encoder, TokenId, Tokenizer};
+use ggtok_core::{Encoder, Spans, TokenId, Tokenizer};
 use serde::Serialize;
+use serde_json::{Value as Plain, json};
 
 use crate::failure::Failure;
-use crate::utf16;
 
 /// How many templates stay compiled.
 const MOST_TEMPLATES: usize = 8;
@@ -137,11 +138,20 @@ impl Chat {
         Ok(Self { core: Arc::clone(core), named, request, options, now: asked.now, rendered })
     }
 
-    /// The text, who wrote which part of it, and what the model does not see.
-    pub fn text(&self) -> Result<String, Failure> {
-        let (text, parts) = self.parts();
-        let warnings = self.rendered.warnings.iter().map(warning).collect();
-        Ok(serde_json::to_string(&Written { text, parts, warnings })?)
+    /// The text, who wrote which part of it in UTF-16 code units, and what the model does not see.
+    pub fn text(&self) -> String {
+        let text: &Text = &self.rendered.text;
+        let who = |origin: Origin| (origin.is_caller(), self.request.strings().message_of(origin));
+        let (mut places, who): (Vec<_>, Vec<_>) = text.stretches(who).into_iter().unzip();
+        let string = utf16(text.as_bytes(), &mut places);
+        let part = |(place, (is_caller, message)): (Range<usize>, (bool, Option<usize>))| json!({"start": place.start, "end": place.end, "isCaller": is_caller, "message": message});
+        let parts: Vec<Plain> = places.into_iter().zip(who).map(part).collect();
+        let warning = |warning: &Warning| {
+            let message = warning.to_string();
+            json!({"code": warning.code, "message": message, "subject": warning.subject, "index": warning.message})
+        };
+        let warnings: Vec<Plain> = self.rendered.warnings.iter().map(warning).collect();
+        json!({"text": string, "parts": parts, "warnings": warnings}).to_string()
     }
 
     /// The ids and their spans in a unit, the tokens of each message and of each marker, and those that a mask covers.
@@ -160,15 +170,10 @@ impl Chat {
             Some(mask) => Some(ggtok_chat::mask_of(&spans.spans, &self.masked(mask).map_err(failed)?)),
             None => None,
         };
-        let marker = |(place, tokens): (MediaPlace, std::ops::Range<usize>)| Marker {
-            message: place.message,
-            part: place.part,
-            start: tokens.start,
-            end: tokens.end,
-        };
+        let marker = |(place, tokens): (MediaPlace, Range<usize>)| json!({"message": place.message, "part": place.part, "start": tokens.start, "end": tokens.end});
         let media = ggtok_chat::markers(&self.rendered, &spans.spans).into_iter().map(marker).collect();
         match unit {
-            "utf16" => drop(utf16::convert(text.as_bytes(), &mut spans.spans)),
+            "utf16" => drop(utf16(text.as_bytes(), &mut spans.spans)),
             "char" => spans.count_characters(text.as_bytes()),
             _ => {}
         }
@@ -181,26 +186,11 @@ impl Chat {
         })?)
     }
 
-    fn masked(&self, mask: Mask) -> Result<Vec<std::ops::Range<usize>>, Error> {
+    fn masked(&self, mask: Mask) -> Result<Vec<Range<usize>>, Error> {
         let vocabulary = self.core.vocabulary();
         let ends: Vec<&[u8]> = vocabulary.eog().iter().map(|&id| vocabulary.text(id)).collect();
         let template = &self.named.template;
         template.masked(&self.request, &self.rendered.text, &self.options, &self.now, &ends, mask)
-    }
-
-    /// The text, and its parts in UTF-16 code units.
-    fn parts(&self) -> (String, Vec<Part>) {
-        let text: &Text = &self.rendered.text;
-        let who = |origin: Origin| (origin.is_caller(), self.request.strings().message_of(origin));
-        let (mut places, who): (Vec<_>, Vec<_>) = text.stretches(who).into_iter().unzip();
-        let string = utf16::convert(text.as_bytes(), &mut places);
-        let part = |(place, (is_caller, message)): (std::ops::Range<usize>, _)| Part {
-            start: place.start,
-            end: place.end,
-            is_caller,
-            message,
-        };
-        (string, places.into_iter().zip(who).map(part).collect())
     }
 }
 
@@ -261,6 +251,35 @@ fn text_of(vocabulary: &Vocabulary, id: Option<TokenId>) -> String {
     id.map(|id| String::from_utf8_lossy(vocabulary.text(id)).into_owned()).unwrap_or_default()
 }
 
+/// The string of some bytes, with U+FFFD for what is not UTF-8. Converts ranges of the bytes to ranges of its UTF-16
+/// code units, in which JavaScript counts.
+fn utf16(bytes: &[u8], ranges: &mut Vec<Range<usize>>) -> String {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let mut spans = Spans { ids: Vec::new(), spans: std::mem::take(ranges) };
+        spans.count_utf16(bytes);
+        *ranges = spans.spans;
+        return text.to_owned();
+    }
+    // For each byte, the units before and after the character that it belongs to.
+    let (mut around, mut text) = (Vec::with_capacity(bytes.len()), String::new());
+    let mut before = 0;
+    for chunk in bytes.utf8_chunks() {
+        let replaced = Some((char::REPLACEMENT_CHARACTER, chunk.invalid().len())).filter(|(_, len)| *len > 0);
+        for (char, len) in chunk.valid().chars().map(|char| (char, char.len_utf8())).chain(replaced) {
+            let after = before + char.len_utf16();
+            around.extend(std::iter::repeat_n((before, after), len));
+            text.push(char);
+            before = after;
+        }
+    }
+    for range in ranges {
+        let start = around.get(range.start).map_or(before, |around| around.0);
+        let end = if range.start == range.end { start } else { around[range.end - 1].1 };
+        *range = start..end;
+    }
+    text
+}
+
 /// Where there is `true`, as ranges.
 fn ranges(mask: &[bool]) -> Vec<[usize; 2]> {
     let mut ranges: Vec<[usize; 2]> = Vec::new();
@@ -275,60 +294,32 @@ fn ranges(mask: &[bool]) -> Vec<[usize; 2]> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
-    text: String,
-    parts: Vec<Part>,
-    warnings: Vec<Seen>,
-}
-
-/// A part of the text, in UTF-16 code units.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Part {
-    start: usize,
-    end: usize,
-    is_caller: bool,
-    message: Option<usize>,
-}
-
-#[derive(Serialize)]
-struct Seen {
-    code: &'static str,
-    message: String,
-    subject: Option<String>,
-    index: Option<usize>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct Encoded<'a> {
     ids: &'a [TokenId],
     spans: Vec<usize>,
     message_spans: Vec<Option<[usize; 2]>>,
-    media: Vec<Marker>,
+    media: Vec<Plain>,
     mask: Option<Vec<[usize; 2]>>,
-}
-
-#[derive(Serialize)]
-struct Marker {
-    message: usize,
-    part: usize,
-    start: usize,
-    end: usize,
-}
-
-fn warning(warning: &Warning) -> Seen {
-    let subject = warning.subject.clone();
-    Seen { code: warning.code, message: warning.to_string(), subject, index: warning.message }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::ranges;
+    use super::{ranges, utf16};
 
     #[test]
     fn a_mask_becomes_ranges() {
         assert_eq!(ranges(&[]), [[0; 2]; 0]);
         assert_eq!(ranges(&[true, true, false, true]), [[0, 2], [3, 4]]);
+    }
+
+    #[test]
+    fn what_is_not_utf_8_counts_as_it_is_shown() {
+        let mut ranges = vec![0..1, 1..3, 3..5, 5..6, 6..10, 10..10];
+        let text = utf16(b"a\xE2\x82\x80\xFFb\xF0\x9F\x98\x80", &mut ranges);
+        assert_eq!(text, "a\u{2080}\u{FFFD}b😀");
+        assert_eq!(ranges, [0..1, 1..2, 1..3, 3..4, 4..6, 6..6]);
+        let mut ranges = vec![0..2, 2..3];
+        assert_eq!(utf16("é€".as_bytes(), &mut ranges), "é€");
+        assert_eq!(ranges, [0..1, 1..2]);
     }
 }

@@ -60,8 +60,8 @@ pub struct RawChat(Chat);
 #[wasm_bindgen]
 impl RawChat {
     /// The text, who wrote what of it, and warnings, as JSON.
-    pub fn text(&self) -> Result<String, JsValue> {
-        self.0.text().map_err(failed)
+    pub fn text(&self) -> String {
+        self.0.text()
     }
 }
 

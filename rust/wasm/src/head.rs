@@ -3,8 +3,9 @@
 //! The caller brings more bytes as long as they are needed, at least doubling what is there, so that all walks together
 //! take O(size of the metadata).
 
-use ggtok_core::OutOfMemory;
 use ggtok_core::gguf::{GgufError, Layout, Metadata};
+
+use crate::failure::Failure;
 
 /// The first bytes of a file.
 #[derive(Default)]
@@ -14,25 +15,16 @@ pub struct Head {
     layout: Option<Layout>,
 }
 
-/// Why a head cannot grow, or is not a head.
-#[derive(Debug)]
-pub enum HeadError {
-    /// The bytes are not GGUF.
-    Gguf(GgufError),
-    /// There is not enough memory for the bytes.
-    OutOfMemory(OutOfMemory),
-}
-
 impl Head {
     /// Adds the next bytes of a file of `total` bytes. `Some` is how many bytes are needed at least.
     ///
     /// # Errors
     /// If the bytes are damaged, or do not fit in memory.
-    pub fn push(&mut self, bytes: Vec<u8>, total: usize) -> Result<Option<usize>, HeadError> {
+    pub fn push(&mut self, bytes: Vec<u8>, total: usize) -> Result<Option<usize>, Failure> {
         if self.bytes.is_empty() {
             self.bytes = bytes;
         } else {
-            self.bytes.try_reserve_exact(bytes.len()).map_err(|_| HeadError::OutOfMemory(OutOfMemory))?;
+            self.bytes.try_reserve_exact(bytes.len()).map_err(|_| Failure::no_memory())?;
             self.bytes.extend_from_slice(&bytes);
         }
         match Layout::find(&self.bytes, total) {
@@ -41,7 +33,7 @@ impl Head {
                 Ok(None)
             }
             Err(GgufError { needed: Some(needed), .. }) => Ok(Some(needed)),
-            Err(error) => Err(HeadError::Gguf(error)),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -49,10 +41,10 @@ impl Head {
     ///
     /// # Errors
     /// If it is not complete.
-    pub fn into_metadata(mut self) -> Result<Metadata<Vec<u8>>, HeadError> {
+    pub fn into_metadata(mut self) -> Result<Metadata<Vec<u8>>, GgufError> {
         let layout = match self.layout {
             Some(layout) => layout,
-            None => Layout::find(&self.bytes, self.bytes.len()).map_err(HeadError::Gguf)?,
+            None => Layout::find(&self.bytes, self.bytes.len())?,
         };
         self.bytes.truncate(layout.size());
         self.bytes.shrink_to_fit();
@@ -62,7 +54,7 @@ impl Head {
 
 #[cfg(test)]
 mod tests {
-    use super::{Head, HeadError};
+    use super::Head;
 
     /// One key with a string, and weights.
     fn file() -> (Vec<u8>, usize) {
@@ -94,7 +86,7 @@ mod tests {
         let (bytes, size) = file();
         for len in 0..size {
             let error = Head::default().push(bytes[..len].to_vec(), len);
-            assert!(matches!(error, Err(HeadError::Gguf(_))), "{len}: {error:?}");
+            assert!(error.is_err(), "{len}: {error:?}");
         }
         assert!(Head::default().into_metadata().is_err());
     }

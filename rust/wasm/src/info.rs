@@ -16,25 +16,9 @@ struct Info<'a> {
     model: &'static str,
     name: Option<&'a str>,
     size: usize,
-    settings: SettingsJson,
+    settings: BTreeMap<String, bool>,
     special_ids: BTreeMap<String, Option<TokenId>>,
     eog_ids: &'a [TokenId],
-}
-
-/// [`ggtok_core::vocab::Settings`].
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SettingsJson {
-    add_bos: bool,
-    add_eos: bool,
-    add_sep: bool,
-    add_space_prefix: bool,
-    ignore_merges: bool,
-    clean_spaces: bool,
-    remove_extra_whitespaces: bool,
-    escape_whitespaces: bool,
-    lowercase: bool,
-    strip_accents: bool,
 }
 
 /// A token.
@@ -48,7 +32,7 @@ struct TokenJson<'a> {
 
 /// The kind, size, settings and special tokens of a vocabulary, and the name of its model.
 pub fn info(vocabulary: &Vocabulary, metadata: &Metadata<Vec<u8>>) -> serde_json::Result<String> {
-    let settings = *vocabulary.settings();
+    let settings = vocabulary.settings().flags();
     let name = match metadata.get("general.name") {
         Some(Value::String(name)) => std::str::from_utf8(name).ok(),
         _ => None,
@@ -59,18 +43,7 @@ pub fn info(vocabulary: &Vocabulary, metadata: &Metadata<Vec<u8>>) -> serde_json
         model: vocabulary.model(),
         name,
         size: vocabulary.len(),
-        settings: SettingsJson {
-            add_bos: settings.add_bos,
-            add_eos: settings.add_eos,
-            add_sep: settings.add_sep,
-            add_space_prefix: settings.add_space_prefix,
-            ignore_merges: settings.ignore_merges,
-            clean_spaces: settings.clean_spaces,
-            remove_extra_whitespaces: settings.remove_extra_whitespaces,
-            escape_whitespaces: settings.escape_whitespaces,
-            lowercase: settings.lowercase,
-            strip_accents: settings.strip_accents,
-        },
+        settings: settings.map(|(name, flag)| (camel_case(name), flag)).into(),
         special_ids: SLOTS.iter().map(|slot| (camel_case(slot.name), (slot.id)(vocabulary.special()))).collect(),
         eog_ids: vocabulary.eog(),
     })

@@ -13,7 +13,6 @@ mod failure;
 mod full;
 mod head;
 mod info;
-mod utf16;
 
 use std::sync::Arc;
 
@@ -118,7 +117,7 @@ impl RawTokenizer {
         let mut spans = Spans::with_room_for(text.len());
         self.encode_into(text, add_special, parse_special, &mut spans).map_err(failed)?;
         match unit {
-            "utf16" => utf16::count_units(&mut spans, text),
+            "utf16" => spans.count_utf16(text),
             "char" => spans.count_characters(text),
             _ => {}
         }

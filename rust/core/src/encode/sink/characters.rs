@@ -186,4 +186,25 @@ mod tests {
         spans.count_characters(text);
         assert_eq!(spans.spans, [0..1, 1..2, 1..3]);
     }
+
+    #[test]
+    fn units_are_those_of_a_string_in_javascript() {
+        let counted = |text: &[u8], spans: &[std::ops::Range<usize>]| {
+            let mut spans = Spans { ids: vec![0; spans.len()], spans: spans.to_vec() };
+            spans.count_utf16(text);
+            spans.spans
+        };
+        let text = "aé中😀b".repeat(3);
+        let units = |range: &str| range.encode_utf16().count();
+        for start in 0..=text.len() {
+            for end in start..=text.len() {
+                let whole = (0..=start).rev().find(|&at| text.is_char_boundary(at)).expect("a start");
+                let after = (end..=text.len()).find(|&at| text.is_char_boundary(at)).expect("an end");
+                let expected = units(&text[..whole])..units(&text[..after]);
+                assert_eq!(counted(text.as_bytes(), std::slice::from_ref(&(start..end))), [expected], "{start}..{end}");
+            }
+        }
+        assert_eq!(counted("😀é".as_bytes(), &[4..6, 0..4, 0..0, 6..6]), [2..3, 0..2, 0..0, 3..3]);
+        assert_eq!(counted(b"\xED\xA0\x80\xED\xB0\x80a", &[0..3, 3..4, 4..7]), [0..1, 1..2, 1..3]);
+    }
 }
