@@ -13,25 +13,21 @@ const MOST_BYTES = 1 << 20;
 const PLAIN = 400; // a longer fragment is compressed
 const KIND = "deflate-raw";
 
-async function* chunks(bytes, transform) {
-  const stream = new Blob([bytes]).stream().pipeThrough(transform);
-  const reader = stream.getReader();
-  for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
-}
-
-async function joined(parts) {
+/** What a stream makes of some bytes. */
+async function streamed(bytes, transform) {
+  const reader = new Blob([bytes]).stream().pipeThrough(transform).getReader();
   const all = [];
   let size = 0;
-  for await (const part of parts) {
-    size += part.length;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    size += part.value.length;
     if (size > MOST_BYTES) throw new RangeError("the text of this link is too long");
-    all.push(part);
+    all.push(part.value);
   }
   return new Uint8Array(await new Blob(all).arrayBuffer());
 }
 
 async function compressed(text) {
-  const bytes = await joined(chunks(new TextEncoder().encode(text), new CompressionStream(KIND)));
+  const bytes = await streamed(new TextEncoder().encode(text), new CompressionStream(KIND));
   const letters = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
   return btoa(letters).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
@@ -39,7 +35,7 @@ async function compressed(text) {
 async function expanded(value) {
   const letters = atob(value.replaceAll("-", "+").replaceAll("_", "/"));
   const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
-  const text = await joined(chunks(bytes, new DecompressionStream(KIND)));
+  const text = await streamed(bytes, new DecompressionStream(KIND));
   return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(text);
 }
 
