@@ -8,7 +8,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyIterator, PyList, PyMapping, PyMemoryV
 
 use crate::arrays;
 use crate::bytes::{try_reserve, with_capacity};
-use crate::errors::{Raise, huge_index_error, invalid, is_type_error, type_error};
+use crate::errors::{Raise, invalid, is_type_error, python, type_error};
 use crate::run::check_signals;
 
 /// A text argument: `str`, or anything that is bytes.
@@ -137,13 +137,18 @@ pub(crate) fn objects<'py>(texts: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py,
     if is_text(texts) {
         return Err(type_error(format!("{expected}, not one text")));
     }
-    let mut objects = Vec::new();
-    for (index, text) in iterate(texts, expected)?.enumerate() {
-        check_signals(texts.py(), index)?;
-        try_reserve(&mut objects, 1)?;
-        objects.push(text?);
+    items(texts, expected)
+}
+
+/// All items of an iterable. If it is none, the error says what was `expected`.
+pub(crate) fn items<'py>(object: &Bound<'py, PyAny>, expected: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let mut items = Vec::new();
+    for (index, item) in iterate(object, expected)?.enumerate() {
+        check_signals(object.py(), index)?;
+        try_reserve(&mut items, 1)?;
+        items.push(item?);
     }
-    Ok(objects)
+    Ok(items)
 }
 
 /// Borrows the texts of a batch one by one. An error names the text.
@@ -174,7 +179,8 @@ pub(crate) fn token_id(object: &Bound<'_, PyAny>, size: usize) -> PyResult<Token
             let int = object.call_method0(intern!(object.py(), "__index__"))?;
             // By default Python does not write out an integer of more than 4,300 digits.
             let shown = int.str().map_or_else(|_| "of thousands of digits".to_owned(), |int| int.to_string());
-            Err(huge_index_error(&shown, size))
+            let problem = format!("token id {shown} is outside the vocabulary of {size} tokens");
+            Err(python::TokenIndexError::new_err(problem))
         }
         Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
             let found = object.get_type().name()?;

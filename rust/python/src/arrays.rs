@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use crate::bytes::with_capacity;
-use crate::errors::no_numpy;
+use crate::errors::python;
 use crate::run::quick;
 
 static READY: PyOnceLock<()> = PyOnceLock::new();
@@ -95,7 +95,9 @@ fn missing(py: Python<'_>, error: PyErr) -> PyErr {
     if !error.is_instance_of::<PyImportError>(py) {
         return error;
     }
-    let raised = no_numpy(error.is_instance_of::<PyModuleNotFoundError>(py));
+    let is_absent = error.is_instance_of::<PyModuleNotFoundError>(py);
+    let problem = if is_absent { "is not installed: pip install numpy" } else { "cannot be imported" };
+    let raised = python::DependencyError::new_err(format!("arrays need numpy, which {problem}"));
     raised.set_cause(py, Some(error));
     raised
 }

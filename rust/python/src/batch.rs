@@ -311,7 +311,8 @@ pub fn decode_batch<'py>(
                 Ok(())
             })
         };
-        run(py, rows.len().saturating_add(num_ids(rows)), || tokenizer.core.decode_batch(rows, options, threads, take))
+        let num_ids: usize = rows.iter().map(<[TokenId]>::len).sum();
+        run(py, rows.len() + num_ids, || tokenizer.core.decode_batch(rows, options, threads, take))
     };
     if let Ok(batch) = batch.cast::<FlatBatch>() {
         decode(batch.get().rows()?)?;
@@ -320,10 +321,6 @@ pub fn decode_batch<'py>(
         decode(rows.rows())?;
     }
     Ok(list.into_bound(py))
-}
-
-fn num_ids(rows: Rows<'_>) -> usize {
-    rows.iter().map(<[TokenId]>::len).sum()
 }
 
 /// Collects rows of ids. An error of a row names it.

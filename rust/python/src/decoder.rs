@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ggtok_core::stream::{StopStrings, StopStringsError, StreamDecodeOptions, StreamDecoder as CoreDecoder};
+use ggtok_core::stream::{StopStrings, StreamDecodeOptions, StreamDecoder as CoreDecoder};
 use ggtok_core::{DecodeOptions, TokenId, Tokenizer};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyInt, PyString, PyTuple, PyType};
 
-use crate::arguments::{iterate, text, token_id, token_ids};
+use crate::arguments::{items, text, token_id, token_ids};
 use crate::bytes::bytes_of;
 use crate::errors::{Raise, invalid, type_error};
 use crate::run::{check_signals, quick, run};
@@ -142,27 +142,14 @@ fn stop_strings<'py>(
     let Some(stop) = stop else { return Ok(PyTuple::empty(py)) };
     let is_string =
         |object: &Bound<'_, PyAny>| object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>();
-    let strings = PyList::empty(py);
-    if is_string(stop) {
-        strings.append(stop)?;
-    } else {
-        for (index, string) in iterate(stop, "stop must be an iterable of strings")?.enumerate() {
-            check_signals(py, index)?;
-            strings.append(string?)?;
-        }
-    }
+    let expected = "stop must be an iterable of strings";
+    let strings = if is_string(stop) { vec![stop.clone()] } else { items(stop, expected)? };
     for (index, string) in strings.iter().enumerate() {
         check_signals(py, index)?;
-        if !string.is_instance_of::<PyString>() && (is_text || !is_string(&string)) {
+        if !string.is_instance_of::<PyString>() && (is_text || !is_string(string)) {
             let (expected, found) = (if is_text { "str" } else { "str or bytes" }, string.get_type().name()?);
             return Err(type_error(format!("stop string {index} must be {expected}, not {found}")));
         }
     }
-    Ok(strings.to_tuple())
-}
-
-impl Raise for StopStringsError {
-    fn raise(self) -> PyErr {
-        invalid(self.to_string())
-    }
+    PyTuple::new(py, strings)
 }

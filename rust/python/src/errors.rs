@@ -2,17 +2,18 @@
 
 use std::any::Any;
 
-use ggtok_chat::{Error as ChatError, Position};
+use ggtok_chat::Error as ChatError;
 use ggtok_core::batch::{DecodeBatchError, PaddingError};
 use ggtok_core::gguf::{GgufError, LoadError};
-use ggtok_core::{DecodeError, EncodeError, VocabularyError};
+use ggtok_core::stream::StopStringsError;
+use ggtok_core::{DecodeError, EncodeError, SamplerError, VocabularyError};
 use pyo3::PyTypeInfo;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// The exceptions themselves are defined in Python.
-mod python {
+pub(crate) mod python {
     #![allow(missing_docs)]
     pyo3::import_exception!(ggtok.errors, ArgumentTypeError);
     pyo3::import_exception!(ggtok.errors, ChatRequestError);
@@ -76,11 +77,19 @@ impl Raise for (usize, DecodeError) {
     }
 }
 
-impl Raise for PaddingError {
-    fn raise(self) -> PyErr {
-        python::GgtokError::new_err(self.to_string())
-    }
+/// Errors about a value that is not allowed.
+macro_rules! raise_invalid {
+    ($($error:ty),*) => {
+        $(impl Raise for $error {
+            fn raise(self) -> PyErr {
+                invalid(self.to_string())
+            }
+        })*
+    };
 }
+
+// Only a bug can keep a value from becoming JSON.
+raise_invalid!(PaddingError, SamplerError, StopStringsError, serde_json::Error);
 
 fn encode_error(error: EncodeError, message: String) -> PyErr {
     match error {
@@ -136,36 +145,28 @@ impl Raise for ChatError {
 
 /// An error of a conversation. `template` is the name of the template.
 pub(crate) fn chat_error(error: ChatError, template: Option<String>) -> PyErr {
-    let whole = error.to_string();
-    let of_template = |problem: &str, position: Option<Position>| {
-        detailed::<python::ChatTemplateError>(problem, |details| {
+    if let Some((problem, position)) = error.of_template() {
+        return detailed::<python::ChatTemplateError>(&problem, |details| {
             details.set_item("template", &template)?;
             details.set_item("line", position.map(|position| position.line))?;
             details.set_item("column", position.map(|position| position.column))
-        })
-    };
+        });
+    }
     match error {
-        ChatError::Syntax { problem, position } => {
-            of_template(&format!("it has a syntax error: {problem}"), Some(position))
-        }
-        ChatError::Template { problem, position } => of_template(&problem, Some(position)),
-        ChatError::Raised { problem, position } => {
-            of_template(&format!("it refuses these messages: {problem}"), Some(position))
-        }
-        ChatError::Request { field, problem } => detailed::<python::ChatRequestError>(&problem, |details| {
-            details.set_item("field", if field.is_empty() { None } else { Some(&field) })
-        }),
+        ChatError::Request { field, problem } => of_field::<python::ChatRequestError>(&field, &problem),
         ChatError::Encode(error) => error.raise(),
-        ChatError::Control { .. } => python::VocabularyError::new_err(whole),
-        _ => of_template(&whole, None),
+        _ => vocabulary_error(error.to_string()),
     }
 }
 
 /// A value of a conversation that JSON does not have.
 pub(crate) fn chat_type_error(field: String, problem: &str) -> PyErr {
-    detailed::<python::ChatTypeError>(problem, |details| {
-        details.set_item("field", if field.is_empty() { None } else { Some(&field) })
-    })
+    of_field::<python::ChatTypeError>(&field, problem)
+}
+
+/// An error about a field of a conversation, or about all of it.
+fn of_field<E: PyTypeInfo>(field: &str, problem: &str) -> PyErr {
+    detailed::<E>(problem, |details| details.set_item("field", (!field.is_empty()).then_some(field)))
 }
 
 /// A text has what a vocabulary does not allow in it.
@@ -206,17 +207,6 @@ pub(crate) fn training_error(message: String) -> PyErr {
 /// A name that llama.cpp does not have.
 pub(crate) fn unsupported(message: String, name: String, nearest: Vec<&'static str>) -> PyErr {
     python::UnsupportedError::new_err((message, name, nearest))
-}
-
-/// An id that does not fit into 64 bits.
-pub(crate) fn huge_index_error(id: &str, size: usize) -> PyErr {
-    python::TokenIndexError::new_err(format!("token id {id} is outside the vocabulary of {size} tokens"))
-}
-
-/// numpy is needed and cannot be imported.
-pub(crate) fn no_numpy(is_absent: bool) -> PyErr {
-    let problem = if is_absent { "is not installed: pip install numpy" } else { "cannot be imported" };
-    python::DependencyError::new_err(format!("arrays need numpy, which {problem}"))
 }
 
 /// A panic, with its message.

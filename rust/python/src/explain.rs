@@ -110,13 +110,6 @@ pub fn regex_matches(py: Python<'_>, regex: &str, text: &str) -> PyResult<Option
     run_long(py, || Ok::<_, ExplainError>(ggtok_explain::regex_matches(regex, text)))
 }
 
-/// The conversion to JSON failed, which only a bug can cause.
-impl Raise for serde_json::Error {
-    fn raise(self) -> PyErr {
-        invalid(self.to_string())
-    }
-}
-
 impl Raise for ExplainError {
     fn raise(self) -> PyErr {
         match self {

@@ -20,7 +20,8 @@ const SPARE: usize = 1 << 20;
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct Metadata {
     pub(crate) core: gguf::Metadata<PyBackedBytes>,
-    /// The overrides as they were given.
+    #[doc = doc!(Metadata.overrides)]
+    #[pyo3(get)]
     overrides: Py<PyDict>,
 }
 
@@ -75,12 +76,6 @@ impl Metadata {
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         bytes_of(py, &self.core.data()[..self.size()])
-    }
-
-    #[doc = doc!(Metadata.overrides)]
-    #[getter]
-    fn overrides(&self, py: Python<'_>) -> Py<PyDict> {
-        self.overrides.clone_ref(py)
     }
 
     #[doc = doc!(Metadata.size)]

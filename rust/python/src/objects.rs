@@ -174,18 +174,18 @@ impl<'a, 'py> Serializer for &'a Objects<'_, 'py> {
         false
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, _: &T) -> Made<'py> {
-        Err(no_class(name))
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Made<'py> {
+        value.serialize(self)
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
         self,
-        name: &'static str,
+        _: &'static str,
         _: u32,
         _: &'static str,
-        _: &T,
+        value: &T,
     ) -> Made<'py> {
-        Err(no_class(name))
+        value.serialize(self)
     }
 
     not_in_traces!(
@@ -230,8 +230,4 @@ impl<'py> SerializeStruct for Fields<'_, 'py> {
     fn end(self) -> Made<'py> {
         Ok(self.class.class.call1(PyTuple::new(self.objects.py(), self.values)?)?)
     }
-}
-
-fn no_class(name: &str) -> Failed {
-    Failed::custom(format!("no class for {name}"))
 }

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use ggtok_core::{AlignError, Sampler, SamplerError, TokenId, align as align_ids};
+use ggtok_core::{AlignError, Sampler, TokenId, align as align_ids};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -11,12 +11,6 @@ use crate::errors::{Raise, invalid};
 use crate::ints::with_lists;
 use crate::run::run;
 use crate::tokenizer::Tokenizer;
-
-impl Raise for SamplerError {
-    fn raise(self) -> PyErr {
-        invalid(self.to_string())
-    }
-}
 
 impl Raise for AlignError {
     fn raise(self) -> PyErr {

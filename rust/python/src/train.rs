@@ -137,27 +137,21 @@ impl Trainer {
         py: Python<'_>,
         work: impl FnOnce(Report<'_>) -> Result<T, TrainError> + Send,
     ) -> PyResult<T> {
-        let mut last: Option<Instant> = None;
-        run_long(py, || {
-            let mut raised = None;
-            let mut report = |phase: Phase, done: u64, total: u64| {
+        let (mut last, mut raised): (Option<Instant>, _) = (None, None);
+        let result = run_long(py, || {
+            work(&mut |phase: Phase, done: u64, total: u64| {
                 let Some(progress) = &self.progress else { return ControlFlow::Continue(()) };
                 if last.is_some_and(|last| last.elapsed() < REPORT) {
                     return ControlFlow::Continue(());
                 }
                 last = Some(Instant::now());
                 let result = Python::attach(|py| progress.call1(py, (phase.name(), done, total)).map(drop));
-                result.map_or_else(
-                    |error| {
-                        raised = Some(error);
-                        ControlFlow::Break(())
-                    },
-                    ControlFlow::Continue,
-                )
-            };
-            let result = work(&mut report);
-            result.map_err(|error| raised.map_or(TrainFailure::Train(error), TrainFailure::Python))
-        })
+                let Err(error) = result else { return ControlFlow::Continue(()) };
+                raised = Some(error);
+                ControlFlow::Break(())
+            })
+        });
+        raised.map_or(result, Err)
     }
 
     fn count(
@@ -169,21 +163,6 @@ impl Trainer {
             let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
             counters.iter_mut().try_fold(0, |_, counter| work(counter, progress))
         })
-    }
-}
-
-/// Why training failed: an error of the core, or what the callback raised.
-enum TrainFailure {
-    Train(TrainError),
-    Python(PyErr),
-}
-
-impl Raise for TrainFailure {
-    fn raise(self) -> PyErr {
-        match self {
-            Self::Python(error) => error,
-            Self::Train(error) => error.raise(),
-        }
     }
 }
 

@@ -126,18 +126,12 @@ function bytesOf(text) {
   if (typeof text !== "string") throw new TypeError(`a text must be a string or a Uint8Array, not ${typeof text}`);
   const parts = text.split(/([\uD800-\uDFFF])/u);
   if (parts.length === 1) return new TextEncoder().encode(text);
-  const bytes = parts.map((part, at) => {
-    if (at % 2 === 0) return new TextEncoder().encode(part);
+  const bytes = parts.flatMap((part, at) => {
+    if (at % 2 === 0) return Array.from(new TextEncoder().encode(part));
     const code = part.charCodeAt(0);
-    return Uint8Array.of(0xed, 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f));
+    return [0xed, 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f)];
   });
-  const joined = new Uint8Array(bytes.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of bytes) {
-    joined.set(part, at);
-    at += part.length;
-  }
-  return joined;
+  return Uint8Array.from(bytes);
 }
 
 /** Ids as the engine takes them. */
@@ -333,12 +327,9 @@ export class Tokenizer {
     }
     return this.#chat(messages, options, (raw, chat) => {
       const encoded = JSON.parse(call(() => raw.encode_chat(chat, addSpecial, mask ?? "", unit)));
-      const ids = Int32Array.from(encoded.ids);
-      const isAssistant = encoded.mask && new Array(ids.length).fill(false);
-      for (const [start, end] of encoded.mask ?? []) isAssistant.fill(true, start, end);
-      const { messageSpans, media } = encoded;
-      const spans = Uint32Array.from(encoded.spans);
-      return { ids, spans, messageSpans, media, ...(isAssistant && { assistantMask: isAssistant }) };
+      const { messageSpans, media, mask: isAssistant } = encoded;
+      const [ids, spans] = [Int32Array.from(encoded.ids), Uint32Array.from(encoded.spans)];
+      return { ids, spans, messageSpans, media, ...(isAssistant && { assistantMask: isAssistant.map(Boolean) }) };
     });
   }
 

@@ -182,7 +182,7 @@ impl Chat {
             spans: spans.spans.iter().flat_map(|span| [span.start, span.end]).collect(),
             message_spans: message_spans.into_iter().map(|span| span.map(|span| [span.start, span.end])).collect(),
             media,
-            mask: mask.map(|mask| ranges(&mask)),
+            mask: mask.map(|mask| mask.into_iter().map(u8::from).collect()),
         })?)
     }
 
@@ -280,18 +280,6 @@ fn utf16(bytes: &[u8], ranges: &mut Vec<Range<usize>>) -> String {
     text
 }
 
-/// Where there is `true`, as ranges.
-fn ranges(mask: &[bool]) -> Vec<[usize; 2]> {
-    let mut ranges: Vec<[usize; 2]> = Vec::new();
-    for at in (0..mask.len()).filter(|&at| mask[at]) {
-        match ranges.last_mut() {
-            Some(last) if last[1] == at => last[1] = at + 1,
-            _ => ranges.push([at, at + 1]),
-        }
-    }
-    ranges
-}
-
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Encoded<'a> {
@@ -299,18 +287,13 @@ struct Encoded<'a> {
     spans: Vec<usize>,
     message_spans: Vec<Option<[usize; 2]>>,
     media: Vec<Plain>,
-    mask: Option<Vec<[usize; 2]>>,
+    /// 1 for each token that it covers, 0 for each other.
+    mask: Option<Vec<u8>>,
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ranges, utf16};
-
-    #[test]
-    fn a_mask_becomes_ranges() {
-        assert_eq!(ranges(&[]), [[0; 2]; 0]);
-        assert_eq!(ranges(&[true, true, false, true]), [[0, 2], [3, 4]]);
-    }
+    use super::utf16;
 
     #[test]
     fn what_is_not_utf_8_counts_as_it_is_shown() {

@@ -61,22 +61,17 @@ impl Failure {
 impl Failure {
     /// A conversation was not rendered, with the template of a name.
     pub fn of_chat(error: ChatError, template: Option<&str>) -> Self {
+        if let Some((problem, position)) = error.of_template() {
+            return Self::of_template(&problem, template, position);
+        }
         let whole = error.to_string();
         match error {
-            ChatError::Syntax { problem, position } => {
-                Self::of_template(&format!("it has a syntax error: {problem}"), template, Some(position))
-            }
-            ChatError::Template { problem, position } => Self::of_template(&problem, template, Some(position)),
-            ChatError::Raised { problem, position } => {
-                Self::of_template(&format!("it refuses these messages: {problem}"), template, Some(position))
-            }
             ChatError::Request { field, .. } => {
                 let details = Details { field: Some(field).filter(|field| !field.is_empty()), ..Details::default() };
                 Self { details: details.into(), ..Self::new("ChatRequestError", whole) }
             }
             ChatError::Encode(error) => error.into(),
-            ChatError::Control { .. } => Self::new("VocabularyError", whole),
-            _ => Self::of_template(&whole, template, None),
+            _ => Self::new("VocabularyError", whole),
         }
     }
 

@@ -6,20 +6,7 @@ use ggtok_core::TokenId;
 use ggtok_core::gguf::{Metadata, Value};
 use ggtok_core::vocab::{SLOTS, Vocabulary};
 use serde::Serialize;
-
-/// What does not change after loading.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Info<'a> {
-    kind: &'static str,
-    pre: Option<&'static str>,
-    model: &'static str,
-    name: Option<&'a str>,
-    size: usize,
-    settings: BTreeMap<String, bool>,
-    special_ids: BTreeMap<String, Option<TokenId>>,
-    eog_ids: &'a [TokenId],
-}
+use serde_json::json;
 
 /// A token.
 #[derive(Serialize)]
@@ -31,22 +18,24 @@ struct TokenJson<'a> {
 }
 
 /// The kind, size, settings and special tokens of a vocabulary, and the name of its model.
-pub fn info(vocabulary: &Vocabulary, metadata: &Metadata<Vec<u8>>) -> serde_json::Result<String> {
-    let settings = vocabulary.settings().flags();
+pub fn info(vocabulary: &Vocabulary, metadata: &Metadata<Vec<u8>>) -> String {
     let name = match metadata.get("general.name") {
         Some(Value::String(name)) => std::str::from_utf8(name).ok(),
         _ => None,
     };
-    serde_json::to_string(&Info {
-        kind: vocabulary.kind().name(),
-        pre: vocabulary.pre().map(|pre| pre.name),
-        model: vocabulary.model(),
-        name,
-        size: vocabulary.len(),
-        settings: settings.map(|(name, flag)| (camel_case(name), flag)).into(),
-        special_ids: SLOTS.iter().map(|slot| (camel_case(slot.name), (slot.id)(vocabulary.special()))).collect(),
-        eog_ids: vocabulary.eog(),
+    let flags = vocabulary.settings().flags();
+    let special_ids = SLOTS.iter().map(|slot| (camel_case(slot.name), (slot.id)(vocabulary.special())));
+    json!({
+        "kind": vocabulary.kind().name(),
+        "pre": vocabulary.pre().map(|pre| pre.name),
+        "model": vocabulary.model(),
+        "name": name,
+        "size": vocabulary.len(),
+        "settings": BTreeMap::from(flags.map(|(name, flag)| (camel_case(name), flag))),
+        "specialIds": special_ids.collect::<BTreeMap<_, _>>(),
+        "eogIds": vocabulary.eog(),
     })
+    .to_string()
 }
 
 /// A token with its text, in which U+FFFD stands for what is not UTF-8.

@@ -74,8 +74,8 @@ impl RawTokenizer {
     }
 
     /// What the vocabulary is, as JSON.
-    pub fn info(&self) -> Result<String, JsValue> {
-        info::info(self.core.vocabulary(), &self.metadata).map_err(failed)
+    pub fn info(&self) -> String {
+        info::info(self.core.vocabulary(), &self.metadata)
     }
 
     /// A token as JSON.
