@@ -140,7 +140,7 @@ pub(crate) fn objects<'py>(texts: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py,
     items(texts, expected)
 }
 
-/// All items of an iterable. If it is none, the error says what was `expected`.
+/// All items of an iterable. For anything else, the error says what was `expected`.
 pub(crate) fn items<'py>(object: &Bound<'py, PyAny>, expected: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let mut items = Vec::new();
     for (index, item) in iterate(object, expected)?.enumerate() {
