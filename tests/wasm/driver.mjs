@@ -29,6 +29,7 @@ const own = {
   init: () => ggtok.default(),
   bytesNeeded: (bytes, size) => ggtok.bytesNeeded(bytes, size),
   names: () => Object.keys(ggtok),
+  properties: (number) => Object.keys(objects[number]),
   fromBytes: (bytes) => keep(ggtok.Tokenizer.fromBytes(bytes)),
   fromBlob: async (bytes) => keep(await ggtok.Tokenizer.fromFile(new Blob([bytes]))),
   async fromLazyFile(bytes, size) {
