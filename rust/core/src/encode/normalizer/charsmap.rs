@@ -280,43 +280,42 @@ impl KeyCharacters {
 }
 
 #[cfg(test)]
-impl Charsmap {
-    /// A map of `pairs`.
-    pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
-        Self::new(&Self::bytes_of(pairs)).expect("a sound map")
-    }
-
-    /// A map of `pairs` as a file stores it. Keys are a few short words; each node has its own block.
-    pub(crate) fn bytes_of(pairs: &[(&str, &str)]) -> Vec<u8> {
-        let (mut units, mut replacements) = (vec![0; 512], Vec::new());
-        units[0] = 256 << 10;
-        for (key, replacement) in pairs {
-            let mut node = 0;
-            for &byte in key.as_bytes() {
-                let children = node ^ Unit(units[node]).base();
-                let child = children ^ usize::from(byte);
-                if units[child] == 0 {
-                    // A base in the wide form, from the child to its own block.
-                    let distance = units.len() ^ (child & !0xFF);
-                    units[child] = ((distance >> 8) as u32) << 10 | 1 << 9 | u32::from(byte);
-                    units.resize(units.len() + 256, 0);
-                }
-                node = child;
-            }
-            units[node] |= 1 << 8;
-            let value = node ^ Unit(units[node]).base();
-            units[value] = 1 << 31 | replacements.len() as u32;
-            replacements.extend(replacement.bytes().chain([0]));
-        }
-        let array = units.iter().flat_map(|unit| unit.to_le_bytes());
-        let map = (4 * units.len() as u32).to_le_bytes().into_iter().chain(array).chain(replacements);
-        map.collect()
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Charsmap {
+        /// A map of `pairs`.
+        pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
+            Self::new(&Self::bytes_of(pairs)).expect("a sound map")
+        }
+
+        /// A map of `pairs` as a file stores it. Keys are a few short words; each node has its own block.
+        pub(crate) fn bytes_of(pairs: &[(&str, &str)]) -> Vec<u8> {
+            let (mut units, mut replacements) = (vec![0; 512], Vec::new());
+            units[0] = 256 << 10;
+            for (key, replacement) in pairs {
+                let mut node = 0;
+                for &byte in key.as_bytes() {
+                    let children = node ^ Unit(units[node]).base();
+                    let child = children ^ usize::from(byte);
+                    if units[child] == 0 {
+                        // A base in the wide form, from the child to its own block.
+                        let distance = units.len() ^ (child & !0xFF);
+                        units[child] = ((distance >> 8) as u32) << 10 | 1 << 9 | u32::from(byte);
+                        units.resize(units.len() + 256, 0);
+                    }
+                    node = child;
+                }
+                units[node] |= 1 << 8;
+                let value = node ^ Unit(units[node]).base();
+                units[value] = 1 << 31 | replacements.len() as u32;
+                replacements.extend(replacement.bytes().chain([0]));
+            }
+            let array = units.iter().flat_map(|unit| unit.to_le_bytes());
+            let map = (4 * units.len() as u32).to_le_bytes().into_iter().chain(array).chain(replacements);
+            map.collect()
+        }
+    }
 
     #[test]
     fn replacements_that_are_not_utf8_are_found() {
