@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use crate::text::unicode::utf8;
 use crate::work::interrupt::Ticker;
 use alphabet::{Alphabet, ClassSet};
-use pattern::{PatternError, Set, Tree, is_collapsed, parse};
+use pattern::{Set, Tree, is_collapsed, parse};
 
 /// The dead state: nothing can match any more.
 const DEAD: usize = 0;
@@ -45,6 +45,16 @@ pub(crate) struct Automaton {
 
 heap_bytes!(Automaton: table, may_start, alphabet);
 
+/// An attempt to match.
+struct Attempt {
+    row: usize,
+    at: usize,
+    /// Where it entered its state or last matched.
+    since: usize,
+    /// The end of its match so far.
+    matched: Option<usize>,
+}
+
 /// A run of bytes that an attempt spent in one state without matching afterwards: any attempt that is in the state with
 /// this row at a byte in `start..=end` fails in the same way.
 #[derive(Debug, Clone, Copy, Default)]
@@ -64,12 +74,12 @@ impl FailedRun {
 }
 
 impl Automaton {
-    /// Compiles a pattern.
+    /// Compiles a pattern of the table; a test compiles every row.
     ///
-    /// # Errors
-    /// [`PatternError`] if the pattern cannot be parsed.
-    pub(crate) fn new(pattern: &str) -> Result<Self, PatternError> {
-        let tree = parse(pattern)?;
+    /// # Panics
+    /// If the pattern cannot be parsed.
+    pub(crate) fn new(pattern: &str) -> Self {
+        let tree = parse(pattern);
         let mut sets = Vec::new();
         collect_sets(&tree, &mut sets);
         let (alphabet, class_sets) = Alphabet::new(&sets, is_collapsed(pattern));
@@ -84,7 +94,7 @@ impl Automaton {
         for byte in 0..0x80 {
             may_start[usize::from(byte)] = table[START * stride + usize::from(alphabet.ascii(byte))] > 1;
         }
-        Ok(Self { alphabet, table, stride, may_start })
+        Self { alphabet, table, stride, may_start }
     }
 
     /// Calls `piece` with the byte range of every match in `text[start..end]` and of all text between matches.
@@ -92,26 +102,11 @@ impl Automaton {
     /// `text` is canonical UTF-8 (see [`utf8`]), and the range starts and ends between characters.
     #[inline]
     pub(crate) fn split(&self, text: &[u8], start: usize, end: usize, mut piece: impl FnMut(usize, usize)) {
-        let mut failed = FailedRun::default();
-        let (mut unmatched, mut at) = (start, start);
+        let (mut at, mut failed) = (start, FailedRun::default());
         while at < end {
-            if !self.may_start[usize::from(text[at])] {
-                at += 1;
-                continue;
-            }
-            match self.match_end(text, at, end, &mut failed) {
-                Some(match_end) if match_end > at => {
-                    if unmatched < at {
-                        piece(unmatched, at);
-                    }
-                    piece(at, match_end);
-                    (unmatched, at) = (match_end, match_end);
-                }
-                _ => at += utf8::sequence_len(text[at]),
-            }
-        }
-        if unmatched < end {
-            piece(unmatched, end);
+            let piece_end = self.next_piece_end(text, at, end, &mut failed);
+            piece(at, piece_end);
+            at = piece_end;
         }
     }
 
@@ -137,6 +132,7 @@ impl Automaton {
     }
 
     /// The row of the state after a symbol, and whether a match ends before it.
+    #[inline(always)]
     pub(super) fn next(&self, row: usize, class: u8) -> (usize, bool) {
         let entry = self.table[row + usize::from(class)];
         ((entry >> 1) as usize, entry & 1 != 0)
@@ -180,46 +176,49 @@ impl Automaton {
             }
             (row, at) = (next, at + len);
         }
-        if at < end { self.far_end(text, at, end, row, matched, failed) } else { self.last(row, end, matched) }
+        if at < end {
+            self.far_end(text, end, Attempt { row, at, since: at, matched }, failed)
+        } else {
+            self.last(row, end, matched)
+        }
     }
 
-    /// The same for an attempt that has reached `at`, far from its start.
+    /// The same for an attempt that is far from its start.
     #[inline(never)]
-    fn far_end(
-        &self,
-        text: &[u8],
-        mut at: usize,
-        end: usize,
-        mut row: usize,
-        mut matched: Option<usize>,
-        failed: &mut FailedRun,
-    ) -> Option<usize> {
-        // Where the attempt entered its state or last matched.
-        let mut since = at;
+    fn far_end(&self, text: &[u8], end: usize, mut attempt: Attempt, failed: &mut FailedRun) -> Option<usize> {
+        if self.finish(text, end, &mut attempt, failed) {
+            return attempt.matched;
+        }
+        let last = self.last(attempt.row, end, attempt.matched);
+        if last != Some(end) {
+            failed.record(attempt.row, attempt.since, end);
+        }
+        last
+    }
+
+    /// Continues an attempt until nothing can match any more. Returns false if the text ends before that.
+    fn finish(&self, text: &[u8], end: usize, attempt: &mut Attempt, failed: &mut FailedRun) -> bool {
         let mut ticker = Ticker::default();
-        while at < end {
+        while attempt.at < end {
             ticker.tick();
+            let Attempt { row, at, since, .. } = *attempt;
             if since == at && row == failed.row && (failed.start..=failed.end).contains(&at) {
-                return matched;
+                return true;
             }
             let (next, ends_here, len) = self.step(text, text, row, at);
             if ends_here {
-                matched = Some(at);
+                attempt.matched = Some(at);
             } else if next == DEAD {
                 failed.record(row, since, at);
             }
             if next == DEAD {
-                return matched;
+                return true;
             }
-            at += len;
-            since = if ends_here || next != row { at } else { since };
-            row = next;
+            attempt.at += len;
+            attempt.since = if ends_here || next != row { attempt.at } else { since };
+            attempt.row = next;
         }
-        let last = self.last(row, end, matched);
-        if last != Some(end) {
-            failed.record(row, since, end);
-        }
-        last
+        false
     }
 
     /// Takes the character at `at`. Returns the row of the next state, whether a match ends before this character, and
@@ -230,23 +229,19 @@ impl Automaton {
         crate::work::steps::count(1);
         let (class, len) = match near[at] {
             byte @ 0..0x80 => (self.alphabet.ascii(byte), 1),
-            _ => self.beyond_ascii(text, at),
+            _ => {
+                let (code_point, len) = utf8::decode_lossy(text, at);
+                (self.alphabet.beyond_ascii(code_point), len)
+            }
         };
-        let entry = self.table[row + usize::from(class)];
-        ((entry >> 1) as usize, entry & 1 != 0, len)
-    }
-
-    #[inline(always)]
-    fn beyond_ascii(&self, text: &[u8], at: usize) -> (u8, usize) {
-        let (code_point, len) = utf8::decode_lossy(text, at);
-        (self.alphabet.beyond_ascii(code_point), len)
+        let (next, ends_here) = self.next(row, class);
+        (next, ends_here, len)
     }
 
     /// The end of the match of an attempt that has reached the end of the text.
     #[inline]
     fn last(&self, row: usize, end: usize, matched: Option<usize>) -> Option<usize> {
-        let ends_here = self.table[row + usize::from(self.alphabet.end())] & 1 != 0;
-        if ends_here { Some(end) } else { matched }
+        if self.next(row, self.end_class()).1 { Some(end) } else { matched }
     }
 }
 
@@ -258,7 +253,6 @@ fn collect_sets<'a>(node: &'a Tree, sets: &mut Vec<&'a Set>) {
                 sets.push(set);
             }
         }
-        Tree::End => {}
         Tree::Sequence(nodes) | Tree::Alternatives(nodes) => nodes.iter().for_each(|node| collect_sets(node, sets)),
         Tree::Repeat(inner, ..) => collect_sets(inner, sets),
     }
@@ -297,22 +291,11 @@ impl Program<'_> {
 
     fn compile(&mut self, node: &Tree, next: usize) -> usize {
         match node {
-            Tree::One(set) => {
-                let classes = self.classes_of(set);
-                self.push(State::One(classes, next))
-            }
-            Tree::Ahead(set) => {
-                let classes = self.classes_of(set);
-                self.push(State::Look(classes, next))
-            }
+            Tree::One(set) => self.push(State::One(self.classes_of(set), next)),
+            Tree::Ahead(set) => self.push(State::Look(self.classes_of(set), next)),
             Tree::NotAhead(set) => {
                 let (refused, mut classes) = (self.classes_of(set), ClassSet::default());
                 (0..=self.end).filter(|&class| !refused.contains(class)).for_each(|class| classes.insert(class));
-                self.push(State::Look(classes, next))
-            }
-            Tree::End => {
-                let mut classes = ClassSet::default();
-                classes.insert(self.end);
                 self.push(State::Look(classes, next))
             }
             Tree::Sequence(nodes) => nodes.iter().rev().fold(next, |next, node| self.compile(node, next)),

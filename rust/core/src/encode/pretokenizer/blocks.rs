@@ -255,7 +255,6 @@ mod tests {
     /// replaces.
     static SHAPES: LazyLock<Vec<(Shape, Automaton, Vec<Automaton>)>> = LazyLock::new(|| {
         let automaton = |pattern: &str| Automaton::new(if pattern == HAN { KIMI_K2 } else { pattern });
-        let automaton = |pattern: &str| automaton(pattern).expect("a pattern of the table");
         let lists: HashSet<&[&str]> = FAMILIES.iter().map(|family| family.patterns).collect();
         let shapes = lists.iter().filter_map(|patterns| {
             let (shape, pattern) = Shape::of(patterns)?;

@@ -26,47 +26,34 @@ use super::shape::Shape;
 use super::splitter::stage;
 use crate::text::unicode::{self, utf8};
 use crate::vocabulary::families::{Family, LINES};
-use crate::work::heap::HeapBytes;
 use crate::work::interrupt::Ticker;
 
 /// How far from the end of a text the search for a boundary starts, in bytes: about a word. Each next look goes twice
 /// as far.
 const FIRST_LOOK: usize = 8;
 
-/// The patterns of a family as plain automata.
+/// The patterns of a family as plain automata; none for [`LINES`].
 #[derive(Debug)]
-pub(crate) enum SettledPieces {
-    Lines,
-    Stages(Vec<Settling>),
-}
-
-impl HeapBytes for SettledPieces {
-    fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Lines => 0,
-            Self::Stages(stages) => stages.heap_bytes(),
-        }
-    }
-}
+pub(crate) struct SettledPieces(Vec<Settling>);
 
 /// A pattern.
 #[derive(Debug)]
-pub(crate) struct Settling {
+struct Settling {
     stage: Stage,
     /// For each class, the classes of the characters after it that one attempt, or one run of digits, can take too.
     successors: Vec<ClassSet>,
 }
 
-heap_bytes!(Settling: stage, successors);
+heap_bytes!(SettledPieces: 0; Settling: stage, successors);
 
 impl SettledPieces {
     /// Compiles the patterns of a family.
     pub(crate) fn new(family: &Family) -> Self {
         if family.patterns == [LINES] {
-            return Self::Lines;
+            return Self(Vec::new());
         }
         // llama.cpp's code for a single pattern can differ from it; a shape has the pattern that agrees with the code.
-        Self::Stages(match (family.patterns, Shape::of(family.patterns)) {
+        Self(match (family.patterns, Shape::of(family.patterns)) {
             ([_], Some((_, pattern))) => vec![Settling::new(pattern)],
             (patterns, _) => patterns.iter().map(|pattern| Settling::new(pattern)).collect(),
         })
@@ -75,7 +62,10 @@ impl SettledPieces {
     /// The last settled boundary of `text`; 0 if there is none. `text` is canonical UTF-8, and starts at such a
     /// boundary or at the start of a fragment.
     pub(crate) fn last_cut(&self, text: &[u8]) -> usize {
-        let Self::Stages(stages) = self else { return lines_cut(text) };
+        let Self(stages) = self;
+        if stages.is_empty() {
+            return lines_cut(text);
+        }
         let mut len = FIRST_LOOK;
         loop {
             let start = last_start(stages, text, text.len().saturating_sub(len));
@@ -254,8 +244,8 @@ mod tests {
                 for part in &parts {
                     pending.push_str(part);
                     let cut = settled.last_cut(pending.as_bytes());
-                    if let SettledPieces::Stages(stages) = settled {
-                        let expected = last_cut_from(stages, pending.as_bytes(), 0);
+                    if !settled.0.is_empty() {
+                        let expected = last_cut_from(&settled.0, pending.as_bytes(), 0);
                         prop_assert_eq!(cut, expected, "{}: {:?}", case.family.name, pending);
                     }
                     found.extend(pieces(case, &pending[..cut]));

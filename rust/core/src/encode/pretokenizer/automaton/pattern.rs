@@ -84,23 +84,12 @@ pub(crate) enum Tree {
     Ahead(Set),
     /// The empty text, if the next symbol is not in the set or the text ends.
     NotAhead(Set),
-    /// The empty text, at the end of the text.
-    End,
     /// All of these in order.
     Sequence(Vec<Tree>),
     /// The first of these that leads to a match.
     Alternatives(Vec<Tree>),
     /// As many repetitions as possible within the bounds.
     Repeat(Box<Tree>, u32, Option<u32>),
-}
-
-/// Why a pattern cannot be parsed. Tests parse every row of the table, so users never see it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PatternError {
-    /// Where the error is, in characters from the start.
-    pub at: usize,
-    /// What was expected there.
-    pub expected: &'static str,
 }
 
 /// Whether a pattern is matched over collapsed text.
@@ -110,12 +99,12 @@ pub(crate) fn is_collapsed(pattern: &str) -> bool {
 
 /// Parses a pattern.
 ///
-/// # Errors
-/// [`PatternError`] for anything outside the grammar that the table uses.
-pub(crate) fn parse(pattern: &str) -> Result<Tree, PatternError> {
+/// # Panics
+/// For anything outside the grammar that the table uses.
+pub(crate) fn parse(pattern: &str) -> Tree {
     let mut parser = Parser { text: pattern.chars().collect(), at: 0 };
-    let node = parser.alternatives()?;
-    if parser.at < parser.text.len() { parser.fail("the end of the pattern") } else { Ok(node) }
+    let node = parser.alternatives();
+    if parser.at < parser.text.len() { parser.fail("the end of the pattern") } else { node }
 }
 
 struct Parser {
@@ -124,8 +113,9 @@ struct Parser {
 }
 
 impl Parser {
-    fn fail<T>(&self, expected: &'static str) -> Result<T, PatternError> {
-        Err(PatternError { at: self.at, expected })
+    fn fail(&self, expected: &str) -> ! {
+        let pattern: String = self.text.iter().collect();
+        unreachable!("{pattern:?} at character {}: {expected} expected", self.at)
     }
 
     fn peek(&self) -> Option<char> {
@@ -148,111 +138,112 @@ impl Parser {
         found
     }
 
-    fn alternatives(&mut self) -> Result<Tree, PatternError> {
-        let mut all = vec![self.sequence()?];
+    fn alternatives(&mut self) -> Tree {
+        let mut all = vec![self.sequence()];
         while self.eat("|") {
-            all.push(self.sequence()?);
+            all.push(self.sequence());
         }
-        Ok(if all.len() == 1 { all.remove(0) } else { Tree::Alternatives(all) })
+        if all.len() == 1 { all.remove(0) } else { Tree::Alternatives(all) }
     }
 
-    fn sequence(&mut self) -> Result<Tree, PatternError> {
+    fn sequence(&mut self) -> Tree {
         let mut nodes = Vec::new();
         while self.peek().is_some_and(|char| char != '|' && char != ')') {
-            let atom = self.atom()?;
-            nodes.push(self.quantified(atom)?);
+            let atom = self.atom();
+            nodes.push(self.quantified(atom));
         }
-        Ok(if nodes.len() == 1 { nodes.remove(0) } else { Tree::Sequence(nodes) })
+        if nodes.len() == 1 { nodes.remove(0) } else { Tree::Sequence(nodes) }
     }
 
-    fn quantified(&mut self, atom: Tree) -> Result<Tree, PatternError> {
+    fn quantified(&mut self, atom: Tree) -> Tree {
         let (min, max) = match self.peek() {
             Some('*') => (0, None),
             Some('+') => (1, None),
             Some('?') => (0, Some(1)),
             Some('{') => {
                 self.at += 1;
-                let min = self.number()?;
-                let max = if self.eat(",") { self.number()? } else { min };
+                let min = self.number();
+                let max = if self.eat(",") { self.number() } else { min };
                 if self.peek() != Some('}') {
-                    return self.fail("}");
+                    self.fail("}");
                 }
                 (min, Some(max))
             }
-            _ => return Ok(atom),
+            _ => return atom,
         };
         self.at += 1;
-        Ok(Tree::Repeat(Box::new(atom), min, max))
+        Tree::Repeat(Box::new(atom), min, max)
     }
 
-    fn number(&mut self) -> Result<u32, PatternError> {
+    fn number(&mut self) -> u32 {
         let start = self.at;
         while self.peek().is_some_and(|char| char.is_ascii_digit()) {
             self.at += 1;
         }
         let digits: String = self.text[start..self.at].iter().collect();
-        digits.parse().or_else(|_| self.fail("a number"))
+        digits.parse().unwrap_or_else(|_| self.fail("a number"))
     }
 
-    fn atom(&mut self) -> Result<Tree, PatternError> {
+    fn atom(&mut self) -> Tree {
         if self.eat("(?=") {
-            return Ok(Tree::Ahead(self.look_ahead()?));
+            return Tree::Ahead(self.look_ahead());
         }
         if self.eat("(?!") {
-            return Ok(Tree::NotAhead(self.look_ahead()?));
+            return Tree::NotAhead(self.look_ahead());
         }
         if self.eat("(?:") || self.eat("(") {
-            let inner = self.alternatives()?;
-            return if self.eat(")") { Ok(inner) } else { self.fail(")") };
+            let inner = self.alternatives();
+            return if self.eat(")") { inner } else { self.fail(")") };
         }
         match self.next() {
-            Some('[') => Ok(Tree::One(self.bracket()?)),
-            Some('\\') => Ok(Tree::One(self.escape()?)),
-            Some('$') => Ok(Tree::End),
-            Some(char) if !".*+?{^".contains(char) => Ok(Tree::One(single(char))),
+            Some('[') => Tree::One(self.bracket()),
+            Some('\\') => Tree::One(self.escape()),
+            // No symbol is next.
+            Some('$') => Tree::NotAhead(Set::default().complement()),
+            Some(char) if !".*+?{^".contains(char) => Tree::One(single(char)),
             _ => self.fail("a character"),
         }
     }
 
     /// One set and a closing parenthesis: no pattern of the table looks more than one symbol ahead.
-    fn look_ahead(&mut self) -> Result<Set, PatternError> {
-        match self.alternatives()? {
-            Tree::One(set) if self.eat(")") => Ok(set),
+    fn look_ahead(&mut self) -> Set {
+        match self.alternatives() {
+            Tree::One(set) if self.eat(")") => set,
             _ => self.fail("one set to look ahead for"),
         }
     }
 
-    fn bracket(&mut self) -> Result<Set, PatternError> {
+    fn bracket(&mut self) -> Set {
         let negated = self.eat("^");
         let mut set = Set::default();
         while !self.eat("]") {
             let item = match self.next() {
-                Some('\\') => self.escape()?,
+                Some('\\') => self.escape(),
                 Some(char) => single(char),
-                None => return self.fail("]"),
+                None => self.fail("]"),
             };
             let is_range = self.peek() == Some('-') && self.text.get(self.at + 1).is_some_and(|&char| char != ']');
             let item = match (item.ranges(), is_range) {
                 (&[(first, same)], true) if first == same => {
                     self.at += 1;
                     let last = match self.next() {
-                        Some('\\') => self.escape()?,
+                        Some('\\') => self.escape(),
                         Some(char) => single(char),
-                        None => return self.fail("the end of a range"),
+                        None => self.fail("the end of a range"),
                     };
                     match last.ranges() {
                         &[(last, same)] if last == same && first <= last => Set::new(&[first..=last]),
-                        _ => return self.fail("the end of a range"),
+                        _ => self.fail("the end of a range"),
                     }
                 }
                 _ => item,
             };
             set = set.union(&item);
         }
-        Ok(if negated { set.complement() } else { set })
+        if negated { set.complement() } else { set }
     }
 
-    fn escape(&mut self) -> Result<Set, PatternError> {
+    fn escape(&mut self) -> Set {
         use collapsed::{HAN_LETTER, HAN_OTHER, LETTER, MARK, NUMBER, PUNCTUATION, SYMBOL};
         let whitespace = Set::new(&[0x09..=0x0D, 0x20..=0x20]);
         let with = |ascii: &str, collapsed: &[u32]| {
@@ -260,7 +251,7 @@ impl Parser {
             Set::new(&members.map(|symbol| symbol..=symbol).collect::<Vec<_>>())
         };
         let letters = Set::new(&[0x41..=0x5A, 0x61..=0x7A]);
-        Ok(match self.next() {
+        match self.next() {
             Some('s') => whitespace,
             Some('S') => whitespace.complement(),
             Some('d') => with("0123456789", &[]),
@@ -282,12 +273,12 @@ impl Parser {
                     "S" => with("$+<=>^`|~", &[SYMBOL]),
                     "Han" => with("", &[HAN_LETTER, HAN_OTHER]),
                     "L-Han" => letters.union(&with("", &[LETTER])),
-                    _ => return self.fail("a category"),
+                    _ => self.fail("a category"),
                 }
             }
             Some(char) if !char.is_ascii_alphanumeric() => single(char),
-            _ => return self.fail("an escape"),
-        })
+            _ => self.fail("an escape"),
+        }
     }
 }
 
@@ -309,7 +300,7 @@ mod tests {
 
     #[test]
     fn brackets_hold_ranges_escapes_and_hyphens() {
-        let Ok(Tree::One(set)) = parse(r"[^\r\n\p{L}a-c-]") else { panic!("not a set") };
+        let Tree::One(set) = parse(r"[^\r\n\p{L}a-c-]") else { panic!("not a set") };
         for (symbol, inside) in [('\r', false), ('-', false), ('b', false), ('Z', false), ('1', true), ('\t', true)] {
             assert_eq!(set.contains(u32::from(symbol)), inside, "{symbol:?}");
         }
@@ -318,7 +309,7 @@ mod tests {
     #[test]
     fn grammar_that_the_table_does_not_use_is_refused() {
         for pattern in ["a)", "[a", "(?=ab)", r"\b", "^a", r"\p{Greek}"] {
-            assert!(parse(pattern).is_err(), "{pattern}");
+            assert!(std::panic::catch_unwind(|| parse(pattern)).is_err(), "{pattern}");
         }
     }
 }
