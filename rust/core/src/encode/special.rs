@@ -156,19 +156,17 @@ impl Specials {
                 present[pair.1 as usize] |= present[pair.0 as usize];
             }
         }
+        let everything = [0..text.len()];
         for (special, _) in self.order.iter().zip(present.iter()).filter(|(_, is_present)| **is_present) {
             interrupt::check();
             std::mem::swap(items, searched);
             items.clear();
             let mut ticker = Ticker::default();
-            let within = allowed.filter(|_| special.is_control);
+            let allowed = allowed.filter(|_| special.is_control).unwrap_or(&everything);
             for item in searched.iter() {
                 ticker.tick();
                 match *item {
-                    Item::Text(start, end) => match within {
-                        None => special.cut(text, start, end, items),
-                        Some(allowed) => special.cut_within(text, start, end, allowed, items),
-                    },
+                    Item::Text(start, end) => special.cut(text, start, end, allowed, items),
                     token @ Item::Token(..) => push(items, token),
                 }
             }
@@ -231,46 +229,22 @@ impl HeapBytes for Special {
 }
 
 impl Special {
-    /// Cuts `text[start..end]` at every occurrence and appends the items.
-    fn cut(&self, text: &[u8], start: usize, end: usize, items: &mut Vec<Item>) {
-        #[cfg(test)]
-        crate::work::steps::count(end - start);
-        self.cut_where(text, start, end, items, |from| Some(from + self.finder.find(&text[from..end])?));
-    }
-
-    /// As [`Specials::cut`], for the occurrences wholly inside one of the ranges `allowed`.
-    fn cut_within(&self, text: &[u8], start: usize, end: usize, allowed: &[Range<usize>], items: &mut Vec<Item>) {
+    /// Cuts `text[start..end]` at every occurrence wholly inside one of the ranges `allowed`, and appends the items.
+    fn cut(&self, text: &[u8], mut start: usize, end: usize, allowed: &[Range<usize>], items: &mut Vec<Item>) {
         let mut ticker = Ticker::default();
         let mut rest = &allowed[allowed.partition_point(|range| range.end <= start)..];
-        self.cut_where(text, start, end, items, |from| {
-            while let [range, others @ ..] = rest
-                && range.start < end
-            {
-                ticker.tick();
-                let (from, to) = (from.max(range.start), end.min(range.end));
-                #[cfg(test)]
-                crate::work::steps::count(1 + to.saturating_sub(from));
-                if let Some(found) = text.get(from..to).and_then(|text| self.finder.find(text)) {
-                    return Some(from + found);
-                }
+        while let [range, others @ ..] = rest
+            && range.start < end
+        {
+            ticker.tick();
+            let (from, to) = (start.max(range.start), end.min(range.end));
+            #[cfg(test)]
+            crate::work::steps::count(1 + to.saturating_sub(from));
+            let Some(found) = text.get(from..to).and_then(|text| self.finder.find(text)) else {
                 rest = others;
-            }
-            None
-        });
-    }
-
-    /// Cuts `text[start..end]` at every occurrence that `find` returns and appends the items. `find` receives the
-    /// position to search from.
-    #[inline(always)]
-    fn cut_where(
-        &self,
-        text: &[u8],
-        mut start: usize,
-        end: usize,
-        items: &mut Vec<Item>,
-        mut find: impl FnMut(usize) -> Option<usize>,
-    ) {
-        while let Some(token_start) = find(start) {
+                continue;
+            };
+            let token_start = from + found;
             let token_end = token_start + self.finder.needle().len();
 
             let mut text_end = token_start;
