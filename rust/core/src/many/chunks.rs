@@ -521,7 +521,7 @@ mod tests {
             let named = Boundary::ALL[2..].iter().zip(&kinds).filter(|(_, is_chosen)| **is_chosen);
             let boundaries: Vec<Boundary> = named.map(|((_, kind), _)| *kind).collect();
             let allowed = if boundaries.is_empty() { &[Boundary::Character] } else { &boundaries[..] };
-            let places: Vec<usize> = allowed.iter().flat_map(|kind| kind.all(&text)).collect();
+            let places: Vec<usize> = allowed.iter().flat_map(|kind| kind.between(&text, 0, text.len())).collect();
             let split = SplitOptions::new(max_tokens).overlap(overlap).boundaries(boundaries);
             let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
             let chunks = of_characters(model).encoder().split(&Segmentable::new(&text), split, options);

@@ -62,13 +62,10 @@ impl Boundary {
     /// The last boundary of a kind that needs only the text around it: after `low` and not after `high`; both are code
     /// point boundaries of `text`.
     pub(super) fn last(self, text: &str, low: usize, high: usize) -> Option<usize> {
-        if self <= Self::Line {
-            return newlines(text, low, high).rev().find(|&at| self == Self::Line || is_paragraph(text, at));
-        }
-        let mut len = if self == Self::Sentence { high - low } else { LOCAL };
+        let mut len = if self <= Self::Sentence { high - low } else { LOCAL };
         loop {
             let from = floor(text.as_bytes(), high.saturating_sub(len)).max(low);
-            let last = self.starts(text, from, high).take_while(|&at| at <= high).last();
+            let last = self.between(text, from, high).last();
             if last.is_some() || self != Self::Character || from == low {
                 return last;
             }
@@ -78,24 +75,16 @@ impl Boundary {
 
     /// The first boundary after `low` and not after `high`.
     pub(super) fn first(self, text: &str, low: usize, high: usize) -> Option<usize> {
-        if self <= Self::Line {
-            return newlines(text, low, high).find(|&at| self == Self::Line || is_paragraph(text, at));
-        }
         let high = if self == Self::Word { floor(text.as_bytes(), low + LOCAL).min(high) } else { high };
-        self.starts(text, low, high).find(|&at| at <= high)
+        self.between(text, low, high).next()
     }
 
-    /// All boundaries of a text.
-    #[cfg(test)]
-    pub(super) fn all(self, text: &str) -> Vec<usize> {
-        match self <= Self::Line {
-            true => newlines(text, 0, text.len()).filter(|&at| self == Self::Line || is_paragraph(text, at)).collect(),
-            false => self.starts(text, 0, text.len()).collect(),
+    /// All boundaries after `low` and not after `high`.
+    pub(super) fn between(self, text: &str, low: usize, high: usize) -> Box<dyn Iterator<Item = usize> + '_> {
+        if self <= Self::Line {
+            let ends = memchr::memchr_iter(b'\n', &text.as_bytes()[low..high]).map(move |at| low + at + 1);
+            return Box::new(ends.filter(move |&at| self == Self::Line || is_paragraph(text, at)));
         }
-    }
-
-    /// The starts of sentences, words or characters after `low` and not far beyond `high`.
-    fn starts(self, text: &str, low: usize, high: usize) -> Box<dyn Iterator<Item = usize> + '_> {
         // A line starts a unit of every kind.
         let before = floor(text.as_bytes(), low.saturating_sub(AROUND));
         let start = memchr::memrchr(b'\n', &text.as_bytes()[before..low]).map_or(before, |at| before + at + 1);
@@ -112,13 +101,8 @@ impl Boundary {
             Self::Word if !window[..at].ends_with(char::is_whitespace) => unit.starts_with(char::is_alphanumeric),
             _ => !unit.starts_with(char::is_whitespace),
         };
-        Box::new(units.filter(is_start).map(move |(at, _)| start + at))
+        Box::new(units.filter(is_start).map(move |(at, _)| start + at).take_while(move |&at| at <= high))
     }
-}
-
-/// The positions after newlines that are after `low` and not after `high`.
-fn newlines(text: &str, low: usize, high: usize) -> impl DoubleEndedIterator<Item = usize> {
-    memchr::memchr_iter(b'\n', &text.as_bytes()[low..high]).map(move |at| low + at + 1)
 }
 
 /// Whether a position after a newline follows a blank line and does not precede another one.

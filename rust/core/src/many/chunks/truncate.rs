@@ -14,7 +14,6 @@ use std::borrow::{Borrow, Cow};
 use std::ops::Range;
 
 use super::{Measure, Segmentable, joined};
-use crate::encode::scratch::Scratch;
 use crate::encode::sink::{Count, Spans};
 use crate::encoder::Encoder;
 use crate::error::EncodeError;
@@ -110,7 +109,42 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
         side: Truncation,
         options: EncodeOptions,
     ) -> Result<Option<(usize, usize)>, EncodeError> {
-        self.work(|tokenizer, scratch| ends.truncate(tokenizer, max_tokens, side, options, scratch))
+        self.work(|tokenizer, scratch| {
+            let Ends { head, tail, is_whole } = ends;
+            let (mut start, end) = (0, tail.bytes.len());
+            let mut room = 0;
+            if side != Truncation::Left {
+                let mut measure = Measure::new(tokenizer, head, (max_tokens, 0), b"", options, scratch)?;
+                room = max_tokens - measure.num_added;
+                if *is_whole && measure.spans.len() <= room {
+                    return Ok(Some((end, end)));
+                }
+                // A stream always starts a text, so it says nothing about one that continues another.
+                let are_certain = *is_whole
+                    || !options.continues && measure.are_certain(room + TOKENS_BEYOND + 1, 0..head.bytes.len())?;
+                if !are_certain {
+                    return Ok(None);
+                }
+                let share = if side == Truncation::Middle { room.div_ceil(2) } else { room };
+                start = measure.longest_start(share)?;
+                room -= share;
+            }
+            if side == Truncation::Right {
+                return Ok(Some((start, end)));
+            }
+            let mut measure = Measure::new(tokenizer, tail, (max_tokens, 0), b"", options, scratch)?;
+            if side == Truncation::Left {
+                room = max_tokens - measure.num_added;
+                if *is_whole && measure.spans.len() <= room {
+                    return Ok(Some((end, end)));
+                }
+            }
+            if !is_whole && !measure.ends_alike(max_tokens + TOKENS_BEYOND + 1)? {
+                return Ok(None);
+            }
+            let low = if *is_whole { start } else { 0 };
+            Ok(Some((start, measure.longest_end(&head.slice(0, start), low, room)?)))
+        })
     }
 }
 
@@ -126,51 +160,6 @@ pub struct Ends<'a> {
 }
 
 impl Ends<'_> {
-    /// As [`Encoder::truncate_ends`].
-    fn truncate(
-        &self,
-        tokenizer: &Tokenizer,
-        max_tokens: usize,
-        side: Truncation,
-        options: EncodeOptions,
-        scratch: &mut Scratch,
-    ) -> Result<Option<(usize, usize)>, EncodeError> {
-        let Ends { head, tail, is_whole } = self;
-        let (mut start, end) = (0, tail.bytes.len());
-        let mut room = 0;
-        if side != Truncation::Left {
-            let mut measure = Measure::new(tokenizer, head, (max_tokens, 0), b"", options, scratch)?;
-            room = max_tokens - measure.num_added;
-            if *is_whole && measure.spans.len() <= room {
-                return Ok(Some((end, end)));
-            }
-            // A stream always starts a text, so it says nothing about one that continues another.
-            let are_certain = *is_whole
-                || !options.continues && measure.are_certain(room + TOKENS_BEYOND + 1, 0..head.bytes.len())?;
-            if !are_certain {
-                return Ok(None);
-            }
-            let share = if side == Truncation::Middle { room.div_ceil(2) } else { room };
-            start = measure.longest_start(share)?;
-            room -= share;
-        }
-        if side == Truncation::Right {
-            return Ok(Some((start, end)));
-        }
-        let mut measure = Measure::new(tokenizer, tail, (max_tokens, 0), b"", options, scratch)?;
-        if side == Truncation::Left {
-            room = max_tokens - measure.num_added;
-            if *is_whole && measure.spans.len() <= room {
-                return Ok(Some((end, end)));
-            }
-        }
-        if !is_whole && !measure.ends_alike(max_tokens + TOKENS_BEYOND + 1)? {
-            return Ok(None);
-        }
-        let low = if *is_whole { start } else { 0 };
-        Ok(Some((start, measure.longest_end(&head.slice(0, start), low, room)?)))
-    }
-
     /// How much of both ends of a text to read: a few times what `max_tokens` tokens take, then more each time, and at
     /// last all `len` of it.
     pub fn lens(len: usize, max_tokens: usize) -> impl Iterator<Item = usize> {
