@@ -245,3 +245,4 @@ macro_rules! from_out_of_memory {
     };
 }
 from_out_of_memory!(VocabularyError, EncodeError, DecodeError);
+pub(crate) use from_out_of_memory;

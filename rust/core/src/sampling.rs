@@ -49,7 +49,10 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
         self.work(|tokenizer, scratch| {
             let is_path = sampler.way == Sampling::Path;
             let place = scratch.model.sampler(tokenizer.model()).filter(|_| is_path == is_unigram);
-            let Some(place) = place else { return Err(sampler.way.refused()) };
+            let Some(place) = place else {
+                let (way, kinds) = if is_path { ("alpha", UNIGRAM) } else { ("dropout", "byte-pair and SPM") };
+                return Err(EncodeError::NotSampled { way, kinds });
+            };
             *place = Some(sampler.clone());
             let mut sampled = Sampled(Vec::new());
             let result = tokenizer.encode_within(text.as_text(), None, options, scratch, &mut sampled);
@@ -108,15 +111,6 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
 }
 
 const UNIGRAM: &str = "Unigram";
-
-impl Sampling {
-    fn refused(self) -> EncodeError {
-        match self {
-            Self::Path => EncodeError::NotSampled { way: "alpha", kinds: UNIGRAM },
-            Self::Dropout => EncodeError::NotSampled { way: "dropout", kinds: "byte-pair and SPM" },
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

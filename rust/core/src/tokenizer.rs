@@ -186,11 +186,8 @@ impl Tokenizer {
         vocabulary.repair(definition)?;
         model.apply_repairs(&vocabulary);
         let specials = [Specials::new(&vocabulary, false)?, Specials::new(&vocabulary, true)?];
-        let pieces = OnceLock::new();
-        if !TokenPieces::are_sure(&vocabulary) {
-            let made = TokenPieces::new(&vocabulary)?;
-            pieces.get_or_init(|| made);
-        }
+        let is_sure = TokenPieces::are_sure(&vocabulary);
+        let pieces = if is_sure { OnceLock::new() } else { TokenPieces::new(&vocabulary)?.into() };
         let (lengths, piece_order, scratch) = (OnceLock::new(), OnceLock::new(), ScratchPool::default());
         Ok(Self { vocabulary, model, specials, pieces, lengths, piece_order, scratch })
     }
@@ -290,15 +287,6 @@ impl Tokenizer {
     /// # Errors
     /// [`EncodeError`]: the file has no vocabulary, or a token that must be added is missing.
     pub fn added_if(&self, add_special: bool) -> Result<(Option<TokenId>, Option<TokenId>), EncodeError> {
-        match self.vocabulary.kind() {
-            Kind::None => Err(EncodeError::NoVocabulary),
-            _ if add_special => self.added(),
-            _ => Ok((None, None)),
-        }
-    }
-
-    /// The tokens to add before and after a text.
-    fn added(&self) -> Result<(Option<TokenId>, Option<TokenId>), EncodeError> {
         let (special, settings) = (self.vocabulary.special(), self.vocabulary.settings());
         let need = |wanted: bool, id: Option<TokenId>, what: &'static str| match id {
             _ if !wanted => Ok(None),
@@ -306,12 +294,14 @@ impl Tokenizer {
             None => Err(EncodeError::MissingSpecial { what }),
         };
         match self.vocabulary.kind() {
+            Kind::None => Err(EncodeError::NoVocabulary),
+            _ if !add_special => Ok((None, None)),
             Kind::Spm | Kind::Bpe | Kind::Unigram | Kind::Plamo2 => {
                 Ok((need(settings.add_bos, special.bos, "BOS")?, need(settings.add_eos, special.eos, "EOS")?))
             }
             // WordPiece always adds both, whatever the flags say.
             Kind::WordPiece => Ok((need(true, special.bos, "BOS")?, need(true, special.sep, "SEP")?)),
-            Kind::Rwkv | Kind::Test | Kind::None => Ok((None, None)),
+            Kind::Rwkv | Kind::Test => Ok((None, None)),
         }
     }
 

@@ -8,7 +8,7 @@ mod characters;
 use std::ops::Range;
 
 use crate::token::TokenId;
-use crate::work::memory::reserve;
+use crate::work::memory::{push, reserve};
 
 /// Receives the tokens of a text in order.
 pub trait Sink {
@@ -106,10 +106,8 @@ impl Sink for Spans {
 
     #[inline]
     fn push(&mut self, id: TokenId, span: Range<usize>) {
-        reserve(&mut self.ids, 1);
-        reserve(&mut self.spans, 1);
-        self.ids.push(id);
-        self.spans.push(span);
+        push(&mut self.ids, id);
+        push(&mut self.spans, span);
     }
 
     fn reserve(&mut self, additional: usize) {

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use crate::decode::{DecodeOptions, opening};
 use crate::encode::normalizer::wordpiece::{Class, WordPieceNormalizer};
-use crate::error::{DecodeError, OutOfMemory};
+use crate::error::{DecodeError, OutOfMemory, from_out_of_memory};
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::tokenizer::Tokenizer;
@@ -65,11 +65,7 @@ impl fmt::Display for AlignError {
 
 impl std::error::Error for AlignError {}
 
-impl From<OutOfMemory> for AlignError {
-    fn from(_: OutOfMemory) -> Self {
-        Self::OutOfMemory
-    }
-}
+from_out_of_memory!(AlignError);
 
 /// Bytes that are not UTF-8 are compared by numbers above those of all characters.
 const BYTES: u32 = 0x11_0000;

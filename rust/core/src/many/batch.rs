@@ -163,7 +163,7 @@ impl Tokenizer {
         threads: usize,
         read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
     ) -> Result<Result<Batch, (usize, EncodeError)>, E> {
-        let mut memory = Memory::new();
+        let mut memory = Memory::default();
         let join = Join::new();
         let encode = |encoder: &mut Encoder<&Self>, text: Text<'_>, ids: &mut Vec<TokenId>| {
             match budget {

@@ -9,12 +9,12 @@
 use std::borrow::Borrow;
 use std::ops::Range;
 
-use crate::encode::scratch::Scratch;
 use crate::encode::sink::{Sink, Spans};
 use crate::encoder::Encoder;
 use crate::error::EncodeError;
 use crate::token::TokenId;
 use crate::tokenizer::{AsText, EncodeOptions, MAX_TEXT, Text, Tokenizer};
+use crate::vocabulary::Vocabulary;
 use crate::work::memory::{self, append_text, push};
 
 /// A text in parts.
@@ -98,6 +98,21 @@ impl Parts {
             _ => Text::Bytes(&self.bytes),
         })
     }
+
+    /// Checks that each control token is inside a range that allows it.
+    fn check_control(&self, vocabulary: &Vocabulary, spans: &Spans) -> Result<(), EncodeError> {
+        let mut allowed = self.allowed.iter().peekable();
+        for (&id, span) in spans.ids.iter().zip(&spans.spans) {
+            if span.is_empty() || !vocabulary.attributes(id).is_control() || Some(id) == vocabulary.special().unk {
+                continue;
+            }
+            while allowed.next_if(|range| range.end < span.end).is_some() {}
+            if allowed.peek().is_none_or(|range| range.start > span.start) {
+                return Err(EncodeError::Control { id, at: span.start });
+            }
+        }
+        Ok(())
+    }
 }
 
 impl<T: Borrow<Tokenizer>> Encoder<T> {
@@ -123,7 +138,20 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
         options: EncodeOptions,
         sink: &mut S,
     ) -> Result<(), EncodeError> {
-        self.work(|tokenizer, scratch| tokenizer.encode_parts(parts, options, scratch, sink))
+        self.work(|tokenizer, scratch| {
+            let text = parts.text()?;
+            let options = EncodeOptions { parse_special: !parts.allowed.is_empty(), ..options };
+            // One range that covers everything needs no special treatment.
+            if matches!(&parts.allowed[..], [range] if range.len() == parts.len) {
+                return tokenizer.encode_within(text, None, options, scratch, sink);
+            }
+            let allowed = Some(&parts.allowed[..]).filter(|_| options.parse_special);
+            let mut spans = Spans::with_room_for(parts.len);
+            tokenizer.encode_within(text, allowed, options, scratch, &mut spans)?;
+            parts.check_control(tokenizer.vocabulary(), &spans)?;
+            sink.push_spanned(&spans.ids, spans.spans.into_iter());
+            Ok(())
+        })
     }
 
     /// The tokens of two texts that are encoded as one, `context` and the `continuation` after it, and how many of them
@@ -147,44 +175,5 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
         let added = self.tokenizer().borrow().added_if(options.add_special)?;
         let has_bos = !options.continues && added.0.is_some();
         Ok((tokens.ids, num_before.max(has_bos.into())))
-    }
-}
-
-impl Tokenizer {
-    fn encode_parts<S: Sink>(
-        &self,
-        parts: &Parts,
-        options: EncodeOptions,
-        scratch: &mut Scratch,
-        sink: &mut S,
-    ) -> Result<(), EncodeError> {
-        let text = parts.text()?;
-        let options = EncodeOptions { parse_special: !parts.allowed.is_empty(), ..options };
-        // One range that covers everything needs no special treatment.
-        let is_whole = matches!(&parts.allowed[..], [range] if range.len() == parts.len);
-        if is_whole {
-            return self.encode_within(text, None, options, scratch, sink);
-        }
-        let allowed = Some(&parts.allowed[..]).filter(|_| options.parse_special);
-        let mut spans = Spans::with_room_for(parts.len);
-        self.encode_within(text, allowed, options, scratch, &mut spans)?;
-        self.check_control(parts, &spans)?;
-        sink.push_spanned(&spans.ids, spans.spans.into_iter());
-        Ok(())
-    }
-
-    /// Checks that each control token is inside a range that allows it.
-    fn check_control(&self, parts: &Parts, spans: &Spans) -> Result<(), EncodeError> {
-        let (vocabulary, mut allowed) = (self.vocabulary(), parts.allowed.iter().peekable());
-        for (&id, span) in spans.ids.iter().zip(&spans.spans) {
-            if span.is_empty() || !vocabulary.attributes(id).is_control() || Some(id) == vocabulary.special().unk {
-                continue;
-            }
-            while allowed.next_if(|range| range.end < span.end).is_some() {}
-            if allowed.peek().is_none_or(|range| range.start > span.start) {
-                return Err(EncodeError::Control { id, at: span.start });
-            }
-        }
-        Ok(())
     }
 }

@@ -9,7 +9,6 @@
 use std::borrow::Borrow;
 use std::ops::Range;
 
-use crate::encode::scratch::Scratch;
 use crate::encode::sink::Sink;
 use crate::encoder::Encoder;
 use crate::error::EncodeError;
@@ -26,23 +25,19 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
     /// # Errors
     /// As [`Encoder::encode`].
     pub fn words(&mut self, parts: &Parts, options: EncodeOptions) -> Result<Vec<i32>, EncodeError> {
-        self.work(|tokenizer, scratch| tokenizer.words(parts, options, scratch))
-    }
-}
-
-impl Tokenizer {
-    fn words(&self, parts: &Parts, options: EncodeOptions, scratch: &mut Scratch) -> Result<Vec<i32>, EncodeError> {
-        let vocabulary = self.vocabulary();
-        let escaped = matches!(vocabulary.kind(), Kind::Spm | Kind::Unigram).then_some(vocabulary);
-        let mut words = WordNumbers { numbers: Vec::new(), last: -1, begins: false, escaped };
-        let options = EncodeOptions { parse_special: !parts.allowed.is_empty(), ..options };
-        let allowed = Some(&parts.allowed[..]).filter(|_| options.parse_special);
-        self.encode_within(parts.text()?, allowed, options, scratch, &mut words)?;
-        if self.added_if(options.add_special)?.1.is_some() {
-            words.numbers.pop();
-            words.numbers.push(-1);
-        }
-        Ok(words.numbers)
+        self.work(|tokenizer, scratch| {
+            let vocabulary = tokenizer.vocabulary();
+            let escaped = matches!(vocabulary.kind(), Kind::Spm | Kind::Unigram).then_some(vocabulary);
+            let mut words = WordNumbers { numbers: Vec::new(), last: -1, begins: false, escaped };
+            let options = EncodeOptions { parse_special: !parts.allowed.is_empty(), ..options };
+            let allowed = Some(&parts.allowed[..]).filter(|_| options.parse_special);
+            tokenizer.encode_within(parts.text()?, allowed, options, scratch, &mut words)?;
+            if tokenizer.added_if(options.add_special)?.1.is_some() {
+                words.numbers.pop();
+                words.numbers.push(-1);
+            }
+            Ok(words.numbers)
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A vector to be filled.
+#[derive(Default)]
 pub(crate) struct SharedVec<T> {
     /// Empty; it has only a capacity.
     items: Vec<T>,
@@ -17,10 +18,6 @@ pub(crate) struct SharedVec<T> {
 }
 
 impl<T: Copy> SharedVec<T> {
-    pub(crate) fn new() -> Self {
-        Self { items: Vec::new(), num_given: 0, num_filled: AtomicUsize::new(0) }
-    }
-
     /// The memory, with room for `capacity` items if there is enough memory. Forgets what was handed out before.
     pub(crate) fn rest(&mut self, capacity: usize) -> Rest<'_, T> {
         // If the allocation fails, the vector has no room.
@@ -104,7 +101,7 @@ mod tests {
 
     #[test]
     fn threads_fill_their_stretches() {
-        let mut vec = SharedVec::new();
+        let mut vec = SharedVec::default();
         let mut rest = vec.rest(100);
         let stretches: Vec<_> = (0..10).map(|len| (len, rest.split_off(len))).collect();
         assert!(rest.len() >= 55 && rest.num_given() == 45);
@@ -119,7 +116,7 @@ mod tests {
 
     #[test]
     fn without_memory_there_is_no_room() {
-        let mut vec = SharedVec::<u64>::new();
+        let mut vec = SharedVec::<u64>::default();
         // The optimizer would leave out an allocation that nothing can see.
         assert_eq!(std::hint::black_box(vec.rest(usize::MAX / 16)).len(), 0);
         assert!(vec.into_vec().is_empty());
@@ -128,7 +125,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "all stretches are filled")]
     fn a_stretch_that_was_not_filled() {
-        let mut vec = SharedVec::<u8>::new();
+        let mut vec = SharedVec::<u8>::default();
         vec.rest(8).split_off(8);
         vec.into_vec();
     }

@@ -26,6 +26,7 @@ pub(super) struct Group {
 }
 
 /// The memory of a batch.
+#[derive(Default)]
 pub(super) struct Memory {
     ids: SharedVec<TokenId>,
     offsets: SharedVec<i64>,
@@ -39,10 +40,6 @@ pub(super) struct Join<'a> {
 }
 
 impl Memory {
-    pub(super) fn new() -> Self {
-        Self { ids: SharedVec::new(), offsets: SharedVec::new() }
-    }
-
     /// The batch of the groups that were copied, and of the other `groups`.
     ///
     /// # Errors
@@ -130,7 +127,7 @@ mod tests {
         let expected = Batch { ids: vec![1, 2, 3, 4, 5, 6], offsets: vec![0, 1, 3, 3, 4, 4, 6] };
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]] {
             for (reserved_after, capacity) in [(0, 6), (2, 6), (4, 6), (0, 3), (2, 4), (4, 0), (5, 0)] {
-                let (mut memory, join) = (Memory::new(), Join::new());
+                let (mut memory, join) = (Memory::default(), Join::new());
                 let mut lent = Some(&mut memory);
                 for (count, &number) in order.iter().enumerate() {
                     if count == reserved_after {

@@ -99,9 +99,8 @@ impl<'a> Rows<'a> {
         let wanted = padding.length.unwrap_or(longest);
         let too_large = PaddingError::TooLarge { rows: self.len(), length: wanted };
         let length = wanted.checked_next_multiple_of(padding.multiple_of.max(1)).ok_or(too_large)?;
-        if let Some(row) = self.iter().position(|row| row.len() > length) {
-            let len = self.iter().nth(row).map_or(0, <[TokenId]>::len);
-            return Err(PaddingError::TooLong { row, len, length });
+        if let Some((row, ids)) = self.iter().enumerate().find(|(_, ids)| ids.len() > length) {
+            return Err(PaddingError::TooLong { row, len: ids.len(), length });
         }
 
         let too_large = PaddingError::TooLarge { rows: self.len(), length };

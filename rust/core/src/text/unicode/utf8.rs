@@ -77,28 +77,15 @@ pub fn decode_lossy(text: &[u8], at: usize) -> (u32, usize) {
 #[inline]
 pub fn encode(code_point: u32, out: &mut [u8; 4]) -> &[u8] {
     let six_bits = |shift: u32| 0x80 | (code_point >> shift & 0x3F) as u8;
-    match code_point {
-        0x00..=0x7F => {
-            out[0] = code_point as u8;
-            &out[..1]
-        }
-        0x80..=0x7FF => {
-            out[0] = 0xC0 | (code_point >> 6) as u8;
-            out[1] = six_bits(0);
-            &out[..2]
-        }
-        0x800..=0xFFFF => {
-            out[0] = 0xE0 | (code_point >> 12) as u8;
-            out[1] = six_bits(6);
-            out[2] = six_bits(0);
-            &out[..3]
-        }
-        0x10000..=LAST_CODE_POINT => {
-            *out = [0xF0 | (code_point >> 18) as u8, six_bits(12), six_bits(6), six_bits(0)];
-            &out[..]
-        }
-        _ => encode(REPLACEMENT, out),
-    }
+    let (bytes, len) = match code_point {
+        0x00..=0x7F => ([code_point as u8, 0, 0, 0], 1),
+        0x80..=0x7FF => ([0xC0 | (code_point >> 6) as u8, six_bits(0), 0, 0], 2),
+        0x800..=0xFFFF => ([0xE0 | (code_point >> 12) as u8, six_bits(6), six_bits(0), 0], 3),
+        0x10000..=LAST_CODE_POINT => ([0xF0 | (code_point >> 18) as u8, six_bits(12), six_bits(6), six_bits(0)], 4),
+        _ => return encode(REPLACEMENT, out),
+    };
+    *out = bytes;
+    &out[..len]
 }
 
 /// The length of a text without a final sequence that more bytes may complete.
