@@ -29,32 +29,14 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-impl From<LoadError> for Error {
-    fn from(error: LoadError) -> Self {
-        Self::Load(error)
-    }
+/// The variant of an error's stage.
+macro_rules! from {
+    ($($error:ident => $stage:ident),+) => {
+        $(impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::$stage(error.into())
+            }
+        })+
+    };
 }
-
-impl From<GgufError> for Error {
-    fn from(error: GgufError) -> Self {
-        Self::Load(error.into())
-    }
-}
-
-impl From<VocabularyError> for Error {
-    fn from(error: VocabularyError) -> Self {
-        Self::Load(error.into())
-    }
-}
-
-impl From<EncodeError> for Error {
-    fn from(error: EncodeError) -> Self {
-        Self::Encode(error)
-    }
-}
-
-impl From<DecodeError> for Error {
-    fn from(error: DecodeError) -> Self {
-        Self::Decode(error)
-    }
-}
+from!(LoadError => Load, GgufError => Load, VocabularyError => Load, EncodeError => Encode, DecodeError => Decode);
