@@ -53,7 +53,7 @@ PYTHON = (
 """The tokenizer, and then the parts over it: each file or folder imports from those before it. A file belongs to the
 longest of these paths."""
 BUDGETS = {
-    **{"rust/core": 17_342, "rust/chat": 6_745, "rust/train": 3_200, "rust/explain": 3_760},
+    **{"rust/core": 16_991, "rust/chat": 6_745, "rust/train": 3_200, "rust/explain": 3_760},
     **{"rust/python": 4_690, "rust/wasm": 1_000},
     **{"tokenizer": 1_445, "chat": 975, "stores": 1_192, "corpus": 4_381, "lab": 7_992},
     **{"adapters": 539, "cli": 2_891, "": 494},
