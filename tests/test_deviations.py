@@ -65,7 +65,7 @@ from ggtok import Tokenizer
 path, *pre_tokenizers = sys.argv[1:]
 
 def run(tokenizer, unit):
-    size = 1_000_000 // len(unit.encode())
+    size = 300_000 // len(unit.encode())
     short, long = (tokenizer.count(unit * length, add_special=False) for length in (size // 10, size))
     assert long <= 10 * short + 10, (unit, short, long)
 
@@ -79,7 +79,7 @@ FAMILIES = sorted({row["family"]: name for name, row in reversed(_ggtok.pretoken
 
 
 def run_all(path: Path, *pre_tokenizers: str) -> None:
-    """A megabyte of each run in its own process, which a stack overflow would end; the timeout would end a hang."""
+    """300 kB of each run in its own process, which a stack overflow would end; the timeout would end a hang."""
     command = [sys.executable, "-c", RUN, str(path), *pre_tokenizers]
     subprocess.run(command, check=True, timeout=300, stdin=subprocess.DEVNULL)
 
