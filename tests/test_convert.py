@@ -8,7 +8,7 @@ import io
 import json
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +67,15 @@ def repository() -> list[str]:
     return [page[at : at + DOC_CHARS] for page in pages for at in range(0, len(page), DOC_CHARS)]
 
 
-@cache
-def opened(name: str) -> Tokenizer:
-    """A builtin or shared vocabulary."""
+@lru_cache(1)
+def opened(name: str, pre: str | None = None) -> Tokenizer:
+    """A builtin or shared vocabulary. One is kept, because all together take 800 MB."""
     if name in BUILTIN:
         return Tokenizer.builtin(name)
     path = SHARED / "vocabs" / f"{name}.gguf"
     if not path.exists():
         pytest.skip(ABSENT)
-    return Tokenizer.from_gguf(path)
+    return Tokenizer.from_gguf(path, overrides={"tokenizer.ggml.pre": pre} if pre else None)
 
 
 def written(write: Callable[[Any], object]) -> bytes:
@@ -89,7 +89,6 @@ def same(ids: Callable[[str], list[int]], others: Callable[[str], list[int]], te
         assert ids(text) == others(text), text
 
 
-@cache
 def user_defined(tokenizer: Tokenizer) -> set[str]:
     bit = int(TokenAttribute.USER_DEFINED)
     return {tokenizer.vocab[id].text for id, bits in enumerate(attributes(tokenizer.vocab)) if bits & bit}
@@ -230,7 +229,8 @@ REAL += ["spm-small", "bert-bge", "bert-bge-l1-s0", "nomic-bert-moe"]
 def test_tokenizers_json(name: str) -> None:
     tokenizer = opened(name)
     other = as_tokenizers(tokenizer)
-    texts = [*documents(), *sorted(user_defined(tokenizer))[:20], "<s>a</s> b<|im_end|>[SEP]"]
+    user_tokens = user_defined(tokenizer)
+    texts = [*documents(), *sorted(user_tokens)[:20], "<s>a</s> b<|im_end|>[SEP]"]
     if tokenizer.vocab.kind == "wordpiece":
         texts = [text for text in texts if "\u2581" not in text]
     if tokenizer.vocab.kind == "unigram":
@@ -238,7 +238,7 @@ def test_tokenizers_json(name: str) -> None:
     assert len(texts) > len(documents()) * 0.9
     same(lambda text: other.encode(text).ids, lambda text: tokenizer.encode(text, parse_special=True), texts)
     other.encode_special_tokens = True
-    if not user_defined(tokenizer):
+    if not user_tokens:
         same(lambda text: other.encode(text).ids, tokenizer.encode, ["a b c", "What is LoRA?"])
     if not tokenizer.vocab.settings["clean_spaces"] and tokenizer.vocab.kind in ("bpe", "spm"):
         ids = tokenizer.encode("What is  LoRA?", add_special=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,13 @@ from hypothesis import strategies as st
 
 TEXT = Reading()
 Write = Callable[[Path, pa.Table, int], Path]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _memory_is_given_back() -> Iterator[None]:
+    """pyarrow would keep 300 MB of the largest tables for the tests that follow in the same process."""
+    yield
+    pa.default_memory_pool().release_unused()
 
 
 def as_parquet(folder: Path, table: pa.Table, rows: int = 1000) -> Path:
