@@ -112,6 +112,11 @@ fn rules(texts: &[&[u8]], picks: &[(usize, usize)]) -> (Vec<TestToken>, Vec<Vec<
     (tokens.map(|(_, text)| (text, 0.0, NORMAL)).collect(), merges)
 }
 
+/// How many cases are tried, unless `PROPTEST_CASES` asks for more.
+fn at_least(cases: u32) -> ProptestConfig {
+    ProptestConfig::with_cases(ProptestConfig::default().cases.max(cases))
+}
+
 /// A character map that replaces some texts by others.
 fn charsmap<'a>(replaced: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<u8> {
     let hex = |text: &str| Vec::from_iter(text.chars().map(|char| format!("{:X}", u32::from(char)))).join(" ");
@@ -120,8 +125,19 @@ fn charsmap<'a>(replaced: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<u8> {
 }
 
 proptest! {
-    // A mutant of PLaMo-2's search needs more than the usual 256 cases to be caught.
-    #![proptest_config(proptest::test_runner::Config::with_cases(2000))]
+    // A mutant of its search needs more than the usual 256 cases to be caught.
+    #![proptest_config(at_least(2000))]
+    #[test]
+    fn plamo2(tokens in tokens("[abé\u{FEFF}中]{1,5}"), texts in texts()) {
+        let unknown = (b"<unk>".to_vec(), -9.0, UNKNOWN);
+        let bytes = (0..=u8::MAX).map(|byte| (byte_text(byte).to_vec(), 0.0, BYTE));
+        let tokens = Vec::from_iter([unknown].into_iter().chain(bytes).chain(tokens));
+        check(&tokenizer(&Definition { model: "plamo2", ..Definition::default() }, &tokens), &texts)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(at_least(512))]
     #[test]
     fn spm(tokens in tokens("[ab▁é]{1,4}|[abc▁]{2,3}|<0x(C3|A9|62|E2)>|<a>"), texts in texts(), prefix: bool) {
         let head = [("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL)];
@@ -233,14 +249,6 @@ proptest! {
         let newline = (b"\\n".to_vec(), 0.0, NORMAL);
         let definition = Definition { model: "rwkv", ..Definition::default() };
         check(&tokenizer(&definition, &[&[newline][..], &tokens].concat()), &texts)?;
-    }
-
-    #[test]
-    fn plamo2(tokens in tokens("[abé\u{FEFF}中]{1,5}"), texts in texts()) {
-        let unknown = (b"<unk>".to_vec(), -9.0, UNKNOWN);
-        let bytes = (0..=u8::MAX).map(|byte| (byte_text(byte).to_vec(), 0.0, BYTE));
-        let tokens = Vec::from_iter([unknown].into_iter().chain(bytes).chain(tokens));
-        check(&tokenizer(&Definition { model: "plamo2", ..Definition::default() }, &tokens), &texts)?;
     }
 
     #[test]

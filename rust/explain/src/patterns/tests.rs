@@ -122,7 +122,7 @@ fn all_short_texts_of_one_of_each_class() {
 
 #[test]
 fn all_short_texts_of_words_and_spaces() {
-    check_all(&["a", " ", "\n", "\u{301}", "1", "."], 6);
+    check_all(&["a", " ", "\n", "\u{301}", "1", "."], 5);
 }
 
 #[test]
