@@ -73,18 +73,8 @@ SOME = ("stock-*", "v-t*", "g*")
 def same_as_the_server(folder: Path, per_template: int, names: tuple[str, ...] = ()) -> str:
     """Compares made-up conversations with the live server, and returns the counts."""
     seed = os.environ.get("GGTOK_FUZZ_SEED", "7")
-    words = [
-        "--templates",
-        str(folder),
-        "--per-template",
-        str(per_template),
-        "--seed",
-        seed,
-        "--ours",
-        "ggtok",
-        "--shrink",
-        "1",
-    ]
+    words = ["--templates", str(folder), "--per-template", str(per_template), "--seed", seed]
+    words += ["--ours", "ggtok", "--shrink", "1", *(word for name in names for word in ("--only", name))]
     tally = compared(arguments(words))
     report = tally.report(examples=10)
     assert not tally.causes, report
