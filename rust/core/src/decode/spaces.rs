@@ -1,7 +1,7 @@
-//! Cleans up spaces part by part: llama.cpp's three passes, each feeding the next.
+//! Cleans up spaces part by part: llama.cpp's three passes as three small state machines, each feeding the next.
 //!
-//! A pass looks for a few patterns and removes the spaces in them. It holds back what may still become one, at most four
-//! bytes. Bytes of a prompt take part but are not output. Text without a space before a space, mark or apostrophe is
+//! A pass needs at most three bytes after a space to decide about it. Until then it holds the space and these bytes
+//! back. Bytes of a prompt take part but are not output. Text without a space before a space, mark or apostrophe is
 //! copied at once.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::detokenize`. Time: O(1) per byte. Space: at most six
@@ -12,9 +12,6 @@
 use crate::work::interrupt::Ticker;
 use crate::work::memory::{append, push};
 
-/// The patterns of each pass: a mark, a lone apostrophe, a contraction. Only their first byte, or their last, is a space.
-const PASSES: [&[&str]; 3] = [&[" .", " ,", " !", " ?"], &[" ' "], &[" 's", " 'm", " 're", " 've"]];
-
 /// A byte of the text, and whether it belongs to the prompt.
 #[derive(Debug, Clone, Copy, Default)]
 struct Byte {
@@ -22,16 +19,40 @@ struct Byte {
     is_prompt: bool,
 }
 
-/// The bytes that a pass holds back: the beginning of a pattern.
+/// The bytes that a pass holds back; the first one is a space.
 #[derive(Debug, Clone, Default)]
 struct Held {
-    bytes: [Byte; 4],
+    bytes: [Byte; 3],
     len: usize,
+}
+
+impl Held {
+    fn push(&mut self, byte: Byte) {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+    }
+
+    /// Releases all of them.
+    fn take(&mut self) -> impl Iterator<Item = Byte> + use<> {
+        let Self { bytes, len } = std::mem::take(self);
+        bytes.into_iter().take(len)
+    }
+
+    fn values(&self) -> [Option<u8>; 3] {
+        std::array::from_fn(|index| (index < self.len).then(|| self.bytes[index].value))
+    }
 }
 
 /// The state of the three passes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Spaces([Held; PASSES.len()]);
+pub(crate) struct Spaces {
+    /// Held back by the first pass, which removes a space before `.`, `,`, `!` and `?`.
+    before_mark: Option<Byte>,
+    /// Held back by the second pass, which removes the spaces around a lone apostrophe.
+    around_apostrophe: Held,
+    /// Held back by the third pass, which removes a space before `'s`, `'m`, `'re` and `'ve`.
+    before_contraction: Held,
+}
 
 impl Spaces {
     /// Takes more bytes and appends those that stay, except bytes of the prompt.
@@ -40,72 +61,96 @@ impl Spaces {
         let mut ticker = Ticker::default();
         while !bytes.is_empty() {
             ticker.tick();
-            let holds_any = self.0.iter().any(|held| held.len > 0);
-            let (plain, rest) = bytes.split_at(if holds_any { 0 } else { num_plain(bytes) });
+            let num_plain = if self.holds_any() { 0 } else { num_plain(bytes) };
+            let (plain, rest) = bytes.split_at(num_plain);
             if !is_prompt {
                 append(out, plain);
             }
             bytes = rest;
             if let Some((&value, rest)) = bytes.split_first() {
-                self.take(0, Byte { value, is_prompt }, out);
+                self.marks(Byte { value, is_prompt }, out);
                 bytes = rest;
             }
         }
         self.settle(out);
     }
 
+    fn holds_any(&self) -> bool {
+        self.before_mark.is_some() || self.around_apostrophe.len + self.before_contraction.len > 0
+    }
+
     /// Releases what a later pass holds back although an earlier one implies that it stays: a space held back by the
     /// first pass reaches the later ones as a space, or is removed and a mark follows.
     fn settle(&mut self, out: &mut Vec<u8>) {
-        let is_before_mark = self.0[0].len > 0;
-        if is_before_mark && self.0[1].len == 1 {
-            self.release(1, out);
+        let is_before_apostrophe = self.around_apostrophe.len == 1;
+        if is_before_apostrophe && self.before_mark.is_some() {
+            let [space, ..] = std::mem::take(&mut self.around_apostrophe).bytes;
+            self.contractions(space, out);
         }
         // Then an earlier pass releases its space next, or a mark or apostrophe instead: not a letter of a contraction.
-        if (is_before_mark || self.0[1].len > 0) && self.0[2].len > 1 {
-            self.release(2, out);
+        let is_space_earlier = self.around_apostrophe.len > 0 || self.before_mark.is_some();
+        if is_space_earlier && self.before_contraction.len > 1 {
+            self.before_contraction.take().for_each(|byte| emit(byte, out));
         }
     }
 
     /// Ends the text: everything held back stays.
     pub(crate) fn flush(&mut self, out: &mut Vec<u8>) {
-        (0..PASSES.len()).for_each(|pass| self.release(pass, out));
+        if let Some(space) = self.before_mark.take() {
+            self.apostrophes(space, out);
+        }
+        self.around_apostrophe.take().for_each(|byte| self.contractions(byte, out));
+        self.before_contraction.take().for_each(|byte| emit(byte, out));
     }
 
-    /// Gives a byte to a pass, or after the last one to the output.
-    fn take(&mut self, pass: usize, byte: Byte, out: &mut Vec<u8>) {
-        let Some(held) = self.0.get_mut(pass) else {
-            if !byte.is_prompt {
-                push(out, byte.value);
-            }
-            return;
-        };
-        if held.len == 0 && byte.value != b' ' {
-            return self.take(pass + 1, byte, out);
+    fn marks(&mut self, byte: Byte, out: &mut Vec<u8>) {
+        if let Some(space) = self.before_mark.take()
+            && !b".,!?".contains(&byte.value)
+        {
+            self.apostrophes(space, out);
         }
-        held.bytes[held.len] = byte;
-        held.len += 1;
-        let values = held.bytes[..held.len].iter().map(|byte| byte.value);
-        match PASSES[pass].iter().find(|pattern| pattern.bytes().take(held.len).eq(values.clone())) {
-            Some(pattern) if held.len < pattern.len() => {}
-            Some(_) => {
-                let Held { bytes, len } = std::mem::take(held);
-                let kept = bytes[..len].iter().filter(|byte| byte.value != b' ');
-                kept.for_each(|&byte| self.take(pass + 1, byte, out));
-            }
-            None if byte.value == b' ' => {
-                held.len -= 1;
-                self.release(pass, out);
-                self.take(pass, byte, out);
-            }
-            None => self.release(pass, out),
+        if byte.value == b' ' {
+            self.before_mark = Some(byte);
+        } else {
+            self.apostrophes(byte, out);
         }
     }
 
-    /// Passes on what a pass holds back.
-    fn release(&mut self, pass: usize, out: &mut Vec<u8>) {
-        let Held { bytes, len } = std::mem::take(&mut self.0[pass]);
-        bytes[..len].iter().for_each(|&byte| self.take(pass + 1, byte, out));
+    fn apostrophes(&mut self, byte: Byte, out: &mut Vec<u8>) {
+        match (self.around_apostrophe.values(), byte.value) {
+            ([None, ..], b' ') | ([Some(_), None, _], b'\'') => self.around_apostrophe.push(byte),
+            ([Some(_), Some(_), _], b' ') => {
+                let [_, apostrophe, _] = std::mem::take(&mut self.around_apostrophe).bytes;
+                self.contractions(apostrophe, out);
+            }
+            _ => {
+                self.around_apostrophe.take().for_each(|byte| self.contractions(byte, out));
+                match byte.value {
+                    b' ' => self.around_apostrophe.push(byte),
+                    _ => self.contractions(byte, out),
+                }
+            }
+        }
+    }
+
+    fn contractions(&mut self, byte: Byte, out: &mut Vec<u8>) {
+        let held = &mut self.before_contraction;
+        match (held.values(), byte.value) {
+            ([None, ..], b' ') | ([Some(_), None, _], b'\'') | ([Some(_), Some(_), None], b'r' | b'v') => {
+                held.push(byte);
+            }
+            ([Some(_), Some(_), None], b's' | b'm') | ([Some(_), Some(_), Some(_)], b'e') => {
+                held.take().skip(1).for_each(|byte| emit(byte, out));
+                emit(byte, out);
+            }
+            _ => {
+                held.take().for_each(|byte| emit(byte, out));
+                match byte.value {
+                    b' ' => held.push(byte),
+                    _ => emit(byte, out),
+                }
+            }
+        }
     }
 }
 
@@ -114,6 +159,12 @@ impl Spaces {
 fn num_plain(bytes: &[u8]) -> usize {
     let may_go = |&at: &usize| bytes.get(at + 1).is_none_or(|next| b" .,!?'".contains(next));
     memchr::memchr_iter(b' ', bytes).find(may_go).unwrap_or(bytes.len())
+}
+
+fn emit(byte: Byte, out: &mut Vec<u8>) {
+    if !byte.is_prompt {
+        push(out, byte.value);
+    }
 }
 
 #[cfg(test)]
