@@ -15,7 +15,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use crate::arguments;
 use crate::bytes::str_of;
 use crate::errors::{Raise, invalid};
-use crate::run::run;
+use crate::run::{list, run};
 use crate::tokenizer::Tokenizer;
 
 /// An error, and the name of the template.
@@ -185,7 +185,7 @@ impl Rendering {
         add_special: bool,
         refuse_user_defined: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, self.encoded(py, tokenizer, add_special, refuse_user_defined)?.ids)
+        list(py, self.encoded(py, tokenizer, add_special, refuse_user_defined)?.ids)
     }
 
     #[doc = doc!(Rendering.count)]
@@ -212,7 +212,7 @@ impl Rendering {
     ) -> PyResult<(Bound<'py, PyList>, Masked)> {
         let spans = self.encoded(py, tokenizer, add_special, refuse_user_defined)?;
         let masked = self.masked_by(py, tokenizer, &spans.spans, mask)?;
-        Ok((PyList::new(py, spans.ids)?, masked))
+        Ok((list(py, spans.ids)?, masked))
     }
 
     #[doc = doc!(Rendering.stretch)]

@@ -17,7 +17,7 @@ use crate::bytes::little_endian;
 use crate::errors::invalid;
 use crate::ints::with_lists;
 use crate::memory::{Buffer, Memory};
-use crate::run::run;
+use crate::run::{list, run};
 
 /// How many offsets are made between two checks for signals.
 const PART: usize = 1 << 15;
@@ -117,7 +117,7 @@ impl Encoding {
         let offsets = PyList::empty(py);
         for part in self.offsets.as_chunks().0.chunks(PART) {
             py.check_signals()?;
-            let part = PyList::new(py, part.iter().map(|&[start, end]| (start, end)))?;
+            let part = list(py, part.iter().map(|&[start, end]| (start, end)))?;
             offsets.set_slice(offsets.len(), offsets.len(), part.as_any())?;
         }
         Ok((ids, offsets))
@@ -136,7 +136,7 @@ impl Encoding {
 
     #[doc = doc!(Encoding.word_ids)]
     fn word_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, self.words(py)?.iter().map(|&word| (word >= 0).then_some(word)))
+        list(py, self.words(py)?.iter().map(|&word| (word >= 0).then_some(word)))
     }
 
     fn __len__(&self) -> usize {

@@ -6,6 +6,8 @@ use ggtok_core::TokenId;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList};
 
+use crate::run::list;
+
 /// Ids this large are not cached; no vocabulary in use has as many tokens.
 const NUM_CACHED: usize = 1 << 20;
 /// Room for at most this many ids is kept from one list to the next.
@@ -46,19 +48,19 @@ impl Lists {
             return self.long_list(py);
         }
         let Self { ids, ints } = self;
-        PyList::new(py, ids.iter().map(|&id| int(py, ints, id)))
+        list(py, ids.iter().map(|&id| int(py, ints, id)))
     }
 
     #[cold]
     fn long_list<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let Self { ids, ints } = self;
-        let list = PyList::empty(py);
+        let all = PyList::empty(py);
         for ids in ids.chunks(PART) {
             py.check_signals()?;
-            let part = PyList::new(py, ids.iter().map(|&id| int(py, ints, id)))?;
-            list.set_slice(list.len(), list.len(), part.as_any())?;
+            let part = list(py, ids.iter().map(|&id| int(py, ints, id)))?;
+            all.set_slice(all.len(), all.len(), part.as_any())?;
         }
-        Ok(list)
+        Ok(all)
     }
 }
 

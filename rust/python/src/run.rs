@@ -19,6 +19,7 @@ use ggtok_core::{OutOfMemory, interruptible};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
 use crate::errors::{Raise, bug};
 
@@ -30,6 +31,9 @@ const LONG: usize = 1 << 16;
 const POLL: Duration = Duration::from_millis(30);
 /// How many Python objects a loop visits between two checks for signals.
 const OBJECTS: usize = 1 << 12;
+
+/// What pyo3 panics with if Python returns no object where only memory can be missing.
+const NO_OBJECT: &str = "PyObject pointer is null";
 
 /// Runs work of the core on `size` bytes or ids. What unwinds is dropped or cleared by the caller.
 #[inline]
@@ -66,8 +70,20 @@ pub(crate) fn check_signals(py: Python<'_>, index: usize) -> PyResult<()> {
 pub(crate) fn quick<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast_ref::<OutOfMemory>() {
         Some(error) => PyMemoryError::new_err(error.to_string()),
+        None if payload.downcast_ref::<&str>() == Some(&NO_OBJECT) => {
+            PyMemoryError::new_err("out of memory: there is not enough for this result")
+        }
         None => bug(&*payload),
     })
+}
+
+/// A list of Python objects. pyo3 panics where Python has no memory for one of them.
+#[inline]
+pub(crate) fn list<'py, T: IntoPyObject<'py>>(
+    py: Python<'py>,
+    items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+) -> PyResult<Bound<'py, PyList>> {
+    quick(|| PyList::new(py, items))?
 }
 
 /// Runs work until a signal handler raises.

@@ -22,7 +22,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use crate::arguments::{TextArgument, with_name};
 use crate::batch::Source;
 use crate::errors::{Raise, invalid, is_type_error, training_error, unsupported};
-use crate::run::{check_signals, run_long};
+use crate::run::{check_signals, list, run_long};
 use crate::tokenizer::Tokenizer;
 
 /// The shortest time between two calls of a progress callback.
@@ -299,8 +299,8 @@ impl Trainer {
             (self.train)(&first, second.as_ref(), progress)
         })?;
         let Trained { tokens, types, scores, merges } = trained;
-        let list = |texts: Vec<Vec<u8>>| PyList::new(py, texts.iter().map(|text| PyBytes::new(py, text)));
-        Ok((list(tokens)?, types, scores, list(merges)?))
+        let texts = |texts: Vec<Vec<u8>>| list(py, texts.iter().map(|text| PyBytes::new(py, text)));
+        Ok((texts(tokens)?, types, scores, texts(merges)?))
     }
 }
 
