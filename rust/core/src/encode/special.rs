@@ -156,13 +156,13 @@ impl Specials {
                 present[pair.1 as usize] |= present[pair.0 as usize];
             }
         }
-        let everything = [0..text.len()];
+        let everything = 0..text.len();
         for (special, _) in self.order.iter().zip(present.iter()).filter(|(_, is_present)| **is_present) {
             interrupt::check();
             std::mem::swap(items, searched);
             items.clear();
             let mut ticker = Ticker::default();
-            let allowed = allowed.filter(|_| special.is_control).unwrap_or(&everything);
+            let allowed = allowed.filter(|_| special.is_control).unwrap_or(std::slice::from_ref(&everything));
             for item in searched.iter() {
                 ticker.tick();
                 match *item {

@@ -45,16 +45,6 @@ pub(crate) struct Automaton {
 
 heap_bytes!(Automaton: table, may_start, alphabet);
 
-/// An attempt to match.
-struct Attempt {
-    row: usize,
-    at: usize,
-    /// Where it entered its state or last matched.
-    since: usize,
-    /// The end of its match so far.
-    matched: Option<usize>,
-}
-
 /// A run of bytes that an attempt spent in one state without matching afterwards: any attempt that is in the state with
 /// this row at a byte in `start..=end` fails in the same way.
 #[derive(Debug, Clone, Copy, Default)]
@@ -176,49 +166,46 @@ impl Automaton {
             }
             (row, at) = (next, at + len);
         }
-        if at < end {
-            self.far_end(text, end, Attempt { row, at, since: at, matched }, failed)
-        } else {
-            self.last(row, end, matched)
-        }
+        if at < end { self.far_end(text, at, end, row, matched, failed) } else { self.last(row, end, matched) }
     }
 
-    /// The same for an attempt that is far from its start.
+    /// The same for an attempt that has reached `at`, far from its start.
     #[inline(never)]
-    fn far_end(&self, text: &[u8], end: usize, mut attempt: Attempt, failed: &mut FailedRun) -> Option<usize> {
-        if self.finish(text, end, &mut attempt, failed) {
-            return attempt.matched;
-        }
-        let last = self.last(attempt.row, end, attempt.matched);
-        if last != Some(end) {
-            failed.record(attempt.row, attempt.since, end);
-        }
-        last
-    }
-
-    /// Continues an attempt until nothing can match any more. Returns false if the text ends before that.
-    fn finish(&self, text: &[u8], end: usize, attempt: &mut Attempt, failed: &mut FailedRun) -> bool {
+    fn far_end(
+        &self,
+        text: &[u8],
+        mut at: usize,
+        end: usize,
+        mut row: usize,
+        mut matched: Option<usize>,
+        failed: &mut FailedRun,
+    ) -> Option<usize> {
+        // Where the attempt entered its state or last matched.
+        let mut since = at;
         let mut ticker = Ticker::default();
-        while attempt.at < end {
+        while at < end {
             ticker.tick();
-            let Attempt { row, at, since, .. } = *attempt;
             if since == at && row == failed.row && (failed.start..=failed.end).contains(&at) {
-                return true;
+                return matched;
             }
             let (next, ends_here, len) = self.step(text, text, row, at);
             if ends_here {
-                attempt.matched = Some(at);
+                matched = Some(at);
             } else if next == DEAD {
                 failed.record(row, since, at);
             }
             if next == DEAD {
-                return true;
+                return matched;
             }
-            attempt.at += len;
-            attempt.since = if ends_here || next != row { attempt.at } else { since };
-            attempt.row = next;
+            at += len;
+            since = if ends_here || next != row { at } else { since };
+            row = next;
         }
-        false
+        let last = self.last(row, end, matched);
+        if last != Some(end) {
+            failed.record(row, since, end);
+        }
+        last
     }
 
     /// Takes the character at `at`. Returns the row of the next state, whether a match ends before this character, and

@@ -53,28 +53,6 @@ impl Waiting {
         self.text.drain(..len);
         self.goal = self.text.len() + self.text.len().max(FEW);
     }
-
-    /// Pushes the settled tokens of a fragment, or all at its end.
-    fn encode<S: Sink>(
-        &mut self,
-        tokenizer: &Tokenizer,
-        is_end: bool,
-        progress: &mut Progress,
-        scratch: &mut AnyScratch,
-        sink: &mut S,
-    ) {
-        let text = &self.text[..];
-        let complete = if is_end { text } else { &text[..complete_len(text)] };
-        let is_utf8 = std::str::from_utf8(complete).is_ok();
-        let fragment = Fragment { text, start: 0, after_special: true, continues: false, is_utf8 };
-        let done = tokenizer.model().encode_part(tokenizer.vocabulary(), fragment, is_end, progress, scratch, sink);
-        if is_end {
-            self.text.clear();
-            self.goal = 0;
-        } else {
-            self.drop_start(done);
-        }
-    }
 }
 
 /// Encodes a text that arrives part by part, with the ids of the whole.
@@ -180,6 +158,13 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
     fn end<S: Sink>(mut self, sink: &mut S) -> Result<(), EncodeError> {
         self.take(&[], sink)?;
         self.partition(true, sink);
+        let tokenizer = self.tokenizer.borrow();
+        if let Some(progress) = self.progress {
+            tokenizer.pool().with(|mut scratch| {
+                end_fragment(tokenizer, &mut self.fragment, progress, &mut scratch.model, sink);
+                ((), scratch)
+            });
+        }
         if let Some(eos) = self.eos {
             sink.push(eos, 0..0);
         }
@@ -205,22 +190,48 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
                         append(&mut fragment.text, &input.text[start..end]);
                         let progress = progress.get_or_insert_default();
                         if fragment.is_due() {
-                            fragment.encode(tokenizer, false, progress, model, sink);
+                            let done = encode_part(tokenizer, &fragment.text, false, progress, model, sink);
+                            fragment.drop_start(done);
                         }
                     }
                     Item::Token(id, ..) => {
-                        if let Some(mut progress) = progress.take() {
-                            fragment.encode(tokenizer, true, &mut progress, model, sink);
+                        if let Some(progress) = progress.take() {
+                            end_fragment(tokenizer, fragment, progress, model, sink);
                         }
                         sink.push(id, 0..0);
                     }
                 }
             }
-            if let Some(mut progress) = progress.take_if(|_| is_end) {
-                fragment.encode(tokenizer, true, &mut progress, model, sink);
-            }
             ((), scratch)
         });
         input.drop_start(settled);
     }
+}
+
+/// Pushes the tokens of the rest of a fragment.
+fn end_fragment<S: Sink>(
+    tokenizer: &Tokenizer,
+    fragment: &mut Waiting,
+    mut progress: Progress,
+    scratch: &mut AnyScratch,
+    sink: &mut S,
+) {
+    encode_part(tokenizer, &fragment.text, true, &mut progress, scratch, sink);
+    fragment.text.clear();
+    fragment.goal = 0;
+}
+
+/// Pushes the settled tokens of the current fragment, or all at its end. Returns how many bytes they take.
+fn encode_part<S: Sink>(
+    tokenizer: &Tokenizer,
+    text: &[u8],
+    is_end: bool,
+    progress: &mut Progress,
+    scratch: &mut AnyScratch,
+    sink: &mut S,
+) -> usize {
+    let complete = if is_end { text } else { &text[..complete_len(text)] };
+    let is_utf8 = std::str::from_utf8(complete).is_ok();
+    let fragment = Fragment { text, start: 0, after_special: true, continues: false, is_utf8 };
+    tokenizer.model().encode_part(tokenizer.vocabulary(), fragment, is_end, progress, scratch, sink)
 }

@@ -2,7 +2,7 @@
 //! an attempt can reach across.
 
 use super::alphabet::ClassSet;
-use super::{Attempt, Automaton, DEAD, FailedRun, START};
+use super::{Automaton, DEAD, FailedRun, START};
 use crate::text::unicode::utf8;
 use crate::work::interrupt::Ticker;
 
@@ -23,16 +23,13 @@ impl Automaton {
                 continue;
             }
             ticker.tick();
-            let mut attempt = Attempt { row: self.start_row(), at, since: at, matched: None };
-            if !self.finish(text, end, &mut attempt, &mut failed) {
-                return at;
-            }
-            match attempt.matched.filter(|&match_end| match_end > at) {
-                Some(match_end) => {
+            match self.decided_end(text, at, end, &mut failed) {
+                None => return at,
+                Some(match_end) if match_end > at => {
                     matched(at, match_end);
                     at = match_end;
                 }
-                None => at += utf8::sequence_len(text[at]),
+                Some(_) => at += utf8::sequence_len(text[at]),
             }
         }
         end
@@ -51,5 +48,31 @@ impl Automaton {
             }
         }
         successors
+    }
+
+    /// The end of the match that starts at `start`, or `start` if none does; `None` if that depends on later text.
+    fn decided_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> Option<usize> {
+        let (mut row, mut at) = (START * self.stride, start);
+        let mut matched = start;
+        // Where the attempt entered its current state or last matched.
+        let mut since = at;
+        while at < end {
+            if since == at && row == failed.row && (failed.start..=failed.end).contains(&at) {
+                return Some(matched);
+            }
+            let (next, ends_here, len) = self.step(text, text, row, at);
+            if ends_here {
+                matched = at;
+            } else if next == DEAD {
+                failed.record(row, since, at);
+            }
+            if next == DEAD {
+                return Some(matched);
+            }
+            at += len;
+            since = if ends_here || next != row { at } else { since };
+            row = next;
+        }
+        None
     }
 }
