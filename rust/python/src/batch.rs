@@ -220,7 +220,7 @@ impl<'py> Source<'py> {
     ) -> PyResult<()> {
         match self {
             Self::Column(column) => column.pass_on(py, nulls, |text| take(text.map(TextArgument::Bytes))),
-            Self::Objects(objects) => arguments::texts(objects).try_for_each(|text| Ok(take(Some(text?)))),
+            Self::Objects(objects) => arguments::texts(objects).try_for_each(|text| text.map(|text| take(Some(text)))),
         }
     }
 
