@@ -83,7 +83,7 @@ def origin_of(id_of: Callable[[str], int | None]) -> Origin | None:
 def _shown(vocab: Vocab, ids: list[int]) -> str:
     """How many tokens, and the first of them."""
     texts = ", ".join(repr(vocab[id].text) for id in ids[:NUM_SHOWN])
-    return f"{len(ids)} token{'s' * (len(ids) != 1)} ({texts}{', ...' * (len(ids) > NUM_SHOWN)})"
+    return f"{len(ids):,} token{'s' * (len(ids) != 1)} ({texts}{', ...' * (len(ids) > NUM_SHOWN)})"
 
 
 def _pre(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
@@ -233,7 +233,7 @@ def _merges(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     unused = unused_merges(vocab._core)
     if unused:
         shown = ", ".join(repr(rules[rank].decode("utf-8", "replace")) for rank in unused[:NUM_SHOWN])
-        message = f"{len(unused)} merges ({shown}{', ...' * (len(unused) > NUM_SHOWN)}) make a text that is not a token"
+        message = f"{len(unused):,} merges ({shown}{', ...' * (len(unused) > NUM_SHOWN)}) make a text that is not a token"
         yield Finding("merges-unused", "warning", message, advice, f"{GGML}merges")
 
 
