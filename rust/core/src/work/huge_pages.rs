@@ -17,13 +17,13 @@ pub(crate) fn with_capacity<T>(capacity: usize) -> Result<Vec<T>, TryReserveErro
         capacity.saturating_mul(size_of::<T>()).saturating_add(PAGE).div_ceil(HUGE_PAGE).saturating_mul(HUGE_PAGE);
     let mut buffer = Vec::<T>::new();
     buffer.try_reserve_exact((len - PAGE) / size_of::<T>())?;
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(miri)))]
     advise(buffer.as_ptr().addr(), buffer.capacity() * size_of::<T>());
     Ok(buffer)
 }
 
 /// Asks for huge pages for the `len` bytes at an address.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn advise(address: usize, len: usize) {
     const MADV_HUGEPAGE: i32 = 14;
     /// The allocator has written to the first page, which keeps a huge page away. This moves it to one (Linux 6.1).
@@ -49,7 +49,7 @@ mod tests {
         assert!(buffer.capacity() < HUGE_PAGE + HUGE_PAGE / 8 && buffer.iter().all(|&item| item == 7));
         assert!(with_capacity::<u64>(usize::MAX).is_err());
 
-        if std::fs::exists("/sys/kernel/mm/transparent_hugepage").unwrap_or_default() {
+        if !cfg!(miri) && std::fs::exists("/sys/kernel/mm/transparent_hugepage").unwrap_or_default() {
             let maps = std::fs::read_to_string("/proc/self/smaps").expect("maps");
             let address = buffer[HUGE_PAGE / 2..].as_ptr().addr();
             let mut has_address = false;
