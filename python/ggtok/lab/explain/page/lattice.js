@@ -35,7 +35,7 @@ function drawLattice({ letters, totals, arcs, start, legend }, step, { width }) 
     const title = svg("title", {}, `${arc.text}, ${arc.score}, total ${arc.total}`);
     const face = (isNow && !isEnd) || isWay ? noteOf(arc, kind, (left + right) / 2, ground - height) : null;
     const group = { class: name, "data-grow": grows, "data-token": isWay ? arc.place : null };
-    return [svg("g", group, title, line), face && svg("g", group, face)];
+    return [svg("g", group, title, line), face && svg("g", { ...group, class: `arc-text ${kind}` }, face)];
   };
   const noteOf = (arc, kind, at, y) => {
     const text = kind === "way" ? arc.text : `${short(arc.text, 12)} ${arc.score}`;
