@@ -19,7 +19,7 @@ use crate::work::interrupt;
 use crate::work::memory::push;
 
 /// The most words at a time.
-pub(crate) const MAX_WORDS: usize = 128;
+pub(crate) const MAX_WORDS: usize = 256;
 /// More ids than the slots of all words can hold; a power of two.
 const MAX_IDS: usize = (MAX_WORDS * INLINE).next_power_of_two();
 
