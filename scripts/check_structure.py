@@ -55,7 +55,7 @@ longest of these paths."""
 BUDGETS = {
     **{"rust/core": 17_073, "rust/chat": 6_754, "rust/train": 3_200, "rust/explain": 3_760},
     **{"rust/python": 4_700, "rust/wasm": 1_000},
-    **{"tokenizer": 1_445, "chat": 975, "stores": 1_192, "corpus": 4_381, "lab": 7_975},
+    **{"tokenizer": 1_446, "chat": 975, "stores": 1_192, "corpus": 4_381, "lab": 7_975},
     **{"adapters": 539, "cli": 2_891, "": 494},
 }
 """Lines of code of each crate, of each folder of the Python package, and of the files beside them."""

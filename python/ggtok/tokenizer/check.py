@@ -233,7 +233,8 @@ def _merges(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     unused = unused_merges(vocab._core)
     if unused:
         shown = ", ".join(repr(rules[rank].decode("utf-8", "replace")) for rank in unused[:NUM_SHOWN])
-        message = f"{len(unused):,} merges ({shown}{', ...' * (len(unused) > NUM_SHOWN)}) make a text that is not a token"
+        shown += ", ..." * (len(unused) > NUM_SHOWN)
+        message = f"{len(unused):,} merges ({shown}) make a text that is not a token"
         yield Finding("merges-unused", "warning", message, advice, f"{GGML}merges")
 
 
