@@ -313,21 +313,17 @@ def main() -> None:
     where = machine()
     settings = {"limit_bytes": options.limit_bytes, "date": time.strftime("%Y-%m-%d")}
     there = options.out / "results.json"
-    nothing: dict[str, Any] = {"machine": where, "results": []}
+    nothing: dict[str, Any] = {"measured": {}, "results": []}
     before = json.loads(there.read_text()) if options.add and there.exists() else nothing
-    is_elsewhere = before["machine"] | {"load": where["load"]} != where
-    if is_elsewhere:
-        before["results"] = [row for row in before["results"] if row["measurement"] not in options.measurements]
+    measured = before["measured"]
+    elsewhere = {name for name, own in measured.items() if own["machine"] | {"load": where["load"]} != where}
+    replaced = elsewhere.intersection(options.measurements)
+    before["results"] = [row for row in before["results"] if row["measurement"] not in replaced]
     for results in run(options, pythons, before["results"]):
-        ours = [row for row in results if row["measurement"] in options.measurements] if is_elsewhere else results
-        rounds = len({row["round"] for row in ours})
-        own = {"machine": where, "settings": settings | {"rounds": rounds}}
-        again = before.get("again", {})
-        if is_elsewhere:
-            data = before | {"again": again | dict.fromkeys(options.measurements, own), "results": results}
-        else:
-            data = own | {"again": again, "results": results}
-        report.write(data, options.out)
+        for name in options.measurements:
+            rounds = len({row["round"] for row in results if row["measurement"] == name})
+            measured[name] = {"machine": where, "settings": settings | {"rounds": rounds}}
+        report.write({"measured": measured, "results": results}, options.out)
 
 
 if __name__ == "__main__":

@@ -34,8 +34,7 @@ class Run:
     """The medians of one run, by measurement, vocabulary, peer and any other detail of a task."""
 
     def __init__(self, data: dict[str, Any]) -> None:
-        self.machine, self.settings = data["machine"], data["settings"]
-        self._again: dict[str, dict[str, Any]] = data.get("again", {})
+        self._measured: dict[str, dict[str, Any]] = data["measured"]
         answers: dict[Key, list[dict[str, Any]]] = defaultdict(list)
         for row in data["results"]:
             by_corpus = row["measurement"] in ("throughput", "scale")
@@ -85,8 +84,11 @@ class Run:
         return (min(seconds), max(seconds)) if len(seconds) > 1 else None
 
     def where(self, measurement: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The machine and the settings of a measurement, which may be later than the others and on another machine."""
-        own = self._again.get(measurement, {"machine": self.machine, "settings": self.settings})
+        """The machine and the settings of a measurement, or of the first one if it was not made.
+
+        Others may have been made later, on another machine.
+        """
+        own = self._measured.get(measurement) or next(iter(self._measured.values()))
         return own["machine"], own["settings"]
 
     def version(self, name: str) -> str:
@@ -213,7 +215,8 @@ def summary(run: Run, short: bool) -> str:
 
     The short form says it in a sentence, the long form in a table with a row per peer and one per vocabulary.
     """
-    figures = f"{run.machine['processor']}, medians of up to {run.settings['rounds']} rounds; [all]({FILES}/results.md)"
+    machine, settings = run.where("throughput")
+    figures = f"{machine['processor']}, medians of up to {settings['rounds']} rounds; [all]({FILES}/results.md)"
     if short:
         parts = [f"![{chart.READY_TITLE}]({RAW}/ready.svg)\n", _in_a_sentence(run)]
     else:

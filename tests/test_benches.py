@@ -97,7 +97,8 @@ def test_the_chart_of_the_start_shows_the_spread(module: Any) -> None:
         for peer, times in (("ggtok", [1.0, 2.0, 4.0]), ("llama_cpp", [5.0]))
         for each in times
     ]
-    run = report.Run({"machine": machine, "settings": {"rounds": 3, "date": "2026-01-01"}, "results": rows})
+    start = {"machine": machine, "settings": {"rounds": 3, "date": "2026-01-01"}}
+    run = report.Run({"measured": {"start": start}, "results": rows})
     drawn = report.ready(run)
     [(x, width)] = re.findall(r'<rect class="spread" x="([\d.]+)" y="\d+" width="([\d.]+)"', drawn)
     (figure,) = re.findall(r'<text x="([\d.]+)" y="\d+">2</text>', drawn)
