@@ -77,7 +77,8 @@ def test_too_little_memory(kind: str, text: str) -> None:
         if not re.search("^memory allocation of [0-9]{1,2} bytes failed$", done.stderr, re.MULTILINE):
             break
     assert done.returncode == 0, done.stderr[-1000:]
-    assert {"encode_with_offsets", "split"} <= set(done.stdout.split())
+    # The call that needs the most. What the others need depends on the scratch spaces that earlier calls left behind.
+    assert "encode_parts" in done.stdout.split()
 
 
 @NEEDS_STATM
