@@ -127,7 +127,8 @@ mod tests {
 
     pub(super) fn load(model: &str, texts: &[&[u8]]) -> Result<(Vocabulary, TokenPieces), VocabularyError> {
         let (data, index) = StringIndex::concatenate(texts).unwrap();
-        let (tokens, merges) = (Some(index.view(&data)), Some(index.view(&data)));
+        let tokens = Some(index.view(&data));
+        let merges = Some(index.view(&data));
         let definition = Definition { model, pre: Some("default"), tokens, merges, ..Definition::default() };
         let vocabulary = Vocabulary::declare(&definition)?;
         let pieces = TokenPieces::new(&vocabulary)?;

@@ -136,7 +136,7 @@ pub mod internals {
 
     /// Long loops that can be stopped.
     pub mod interrupt {
-        pub use crate::work::interrupt::{Ticker, check, sort_unstable_by};
+        pub use crate::work::interrupt::{Ticker, check, sort_unstable_by, ticking};
     }
 
     /// How token texts spell bytes.

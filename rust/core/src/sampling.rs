@@ -78,7 +78,8 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
         options: EncodeOptions,
     ) -> Result<Vec<(Vec<TokenId>, f64)>, EncodeError> {
         self.work(|tokenizer, scratch| {
-            let (text, is_utf8) = (text.as_text().as_bytes(), matches!(text.as_text(), Text::Str(_)));
+            let is_utf8 = matches!(text.as_text(), Text::Str(_));
+            let text = text.as_text().as_bytes();
             let AnyModel::Unigram(model) = tokenizer.model() else {
                 return Err(EncodeError::NotSampled { way: "n_best", kinds: UNIGRAM });
             };
@@ -88,7 +89,8 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
             let (before, after) = tokenizer.added_if(options.add_special)?;
             let mut best = BestPaths::new(n);
             before.filter(|_| !options.continues).into_iter().for_each(|id| best.append(id));
-            let (mut after_special, mut continues) = (true, options.continues);
+            let mut after_special = true;
+            let mut continues = options.continues;
             for item in tokenizer.specials(options.parse_special).partition(text, None, &mut scratch.special) {
                 match *item {
                     Item::Text(start, end) => {

@@ -188,7 +188,9 @@ impl Tokenizer {
         let specials = [Specials::new(&vocabulary, false)?, Specials::new(&vocabulary, true)?];
         let is_sure = TokenPieces::are_sure(&vocabulary);
         let pieces = if is_sure { OnceLock::new() } else { TokenPieces::new(&vocabulary)?.into() };
-        let (lengths, piece_order, scratch) = (OnceLock::new(), OnceLock::new(), ScratchPool::default());
+        let lengths = OnceLock::new();
+        let piece_order = OnceLock::new();
+        let scratch = ScratchPool::default();
         Ok(Self { vocabulary, model, specials, pieces, lengths, piece_order, scratch })
     }
 
@@ -212,7 +214,8 @@ impl Tokenizer {
         scratch: &mut Scratch,
         sink: &mut S,
     ) -> Result<(), EncodeError> {
-        let (text, is_utf8) = (text.as_bytes(), matches!(text, Text::Str(_)));
+        let is_utf8 = matches!(text, Text::Str(_));
+        let text = text.as_bytes();
         if text.len() > MAX_TEXT {
             return Err(EncodeError::TextTooLong { len: text.len() });
         }
@@ -222,7 +225,8 @@ impl Tokenizer {
         }
         let Scratch { special, ids, model: model_scratch } = scratch;
         let specials = self.specials(options.parse_special);
-        let (mut after_special, mut continues) = (true, options.continues);
+        let mut after_special = true;
+        let mut continues = options.continues;
         for (index, item) in specials.partition(text, allowed, special).iter().enumerate() {
             if index % ITEMS_AT_ONCE == ITEMS_AT_ONCE - 1 {
                 interrupt::check();
@@ -287,7 +291,8 @@ impl Tokenizer {
     /// # Errors
     /// [`EncodeError`]: the file has no vocabulary, or a token that must be added is missing.
     pub fn added_if(&self, add_special: bool) -> Result<(Option<TokenId>, Option<TokenId>), EncodeError> {
-        let (special, settings) = (self.vocabulary.special(), self.vocabulary.settings());
+        let special = self.vocabulary.special();
+        let settings = self.vocabulary.settings();
         let need = |wanted: bool, id: Option<TokenId>, what: &'static str| match id {
             _ if !wanted => Ok(None),
             Some(id) => Ok(Some(id)),

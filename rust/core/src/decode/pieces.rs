@@ -23,7 +23,7 @@ use crate::vocabulary::spelling::{
     BEYOND_UNICODE_LEAD, beyond_unicode, byte_of, leading_byte_of, unescape_rwkv, unescape_spaces,
 };
 use crate::vocabulary::{Kind, Vocabulary};
-use crate::work::interrupt::Ticker;
+use crate::work::interrupt;
 use crate::work::memory::{append, push, reserve, with_capacity};
 
 /// A short piece is copied as this many bytes.
@@ -131,11 +131,10 @@ impl TokenPieces {
         let mut end = text.len();
         reserve(text, len + BLOCK);
         text.resize(end + len + BLOCK, 0);
-        let mut ticker = Ticker::default();
-        for &id in ids {
-            ticker.tick();
+        for &id in interrupt::ticking(ids) {
             let range = self.range(id)?;
-            let (start, len) = (range.start as usize, range.len(special));
+            let start = range.start as usize;
+            let len = range.len(special);
             let copied = len.max(BLOCK);
             if copied == BLOCK {
                 text[end..end + BLOCK].copy_from_slice(&self.bytes[start..start + BLOCK]);
@@ -194,10 +193,7 @@ fn append_piece(vocabulary: &Vocabulary, id: TokenId, out: &mut Vec<u8>) -> Resu
 /// Appends the bytes that a byte-level text spells. A character that spells none becomes a description that contains
 /// the whole text.
 fn append_unspelled(text: &[u8], out: &mut Vec<u8>) -> Result<(), VocabularyError> {
-    let mut at = 0;
-    while at < text.len() {
-        let (code_point, len) = utf8::decode_lossy(text, at);
-        at += len;
+    for (code_point, _) in utf8::code_points(text) {
         if let Some(byte) = unspell(code_point) {
             push(out, byte);
             continue;

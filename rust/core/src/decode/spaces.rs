@@ -176,7 +176,9 @@ mod tests {
     /// llama.cpp's three passes, byte by byte. Each byte is compared with the previous one in the pass's input.
     fn cleaned(text: &str) -> String {
         let pass = |text: Vec<u8>, step: fn(&[u8], usize) -> (bool, bool)| {
-            let (mut out, mut before, mut at) = (Vec::new(), b'\0', 0);
+            let mut out = Vec::new();
+            let mut before = b'\0';
+            let mut at = 0;
             while at < text.len() {
                 let (drop_before, drop_after) = if before == b' ' { step(&text, at) } else { (false, false) };
                 if drop_before {
@@ -211,7 +213,8 @@ mod tests {
 
         #[test]
         fn a_text_is_cleaned_as_by_the_naive_loops(text in "[ '?!.,smrvetdl]{0,24}") {
-            let (mut spaces, mut out) = (Spaces::default(), Vec::new());
+            let mut spaces = Spaces::default();
+            let mut out = Vec::new();
             spaces.push(text.as_bytes(), false, &mut out);
             spaces.flush(&mut out);
             prop_assert_eq!(String::from_utf8(out).expect("ASCII"), cleaned(&text));
@@ -219,7 +222,8 @@ mod tests {
 
         #[test]
         fn parts_are_cleaned_as_the_whole(text in "[ '.smrve]{0,16}") {
-            let (mut spaces, mut out) = (Spaces::default(), String::new());
+            let mut spaces = Spaces::default();
+            let mut out = String::new();
             for at in 0..text.len() {
                 out += &pushed(&mut spaces, &text[at..=at], false);
                 // The output is exactly what all continuations share.

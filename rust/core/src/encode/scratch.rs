@@ -61,7 +61,8 @@ mod tests {
 
     #[test]
     fn no_limit_changes_the_ids() {
-        let (one, options) = (tokenizer(), EncodeOptions::default());
+        let one = tokenizer();
+        let options = EncodeOptions::default();
         let mut scratch = Scratch::with_cache_limit(0);
         for limit in [0, 1, 1 << 14, usize::MAX, 1 << 16] {
             scratch.model.set_cache_limit(limit);

@@ -161,10 +161,8 @@ impl Specials {
             interrupt::check();
             std::mem::swap(items, searched);
             items.clear();
-            let mut ticker = Ticker::default();
             let allowed = allowed.filter(|_| special.is_control).unwrap_or(std::slice::from_ref(&everything));
-            for item in searched.iter() {
-                ticker.tick();
+            for item in interrupt::ticking(searched.iter()) {
                 match *item {
                     Item::Text(start, end) => special.cut(text, start, end, allowed, items),
                     token @ Item::Token(..) => push(items, token),
@@ -207,9 +205,8 @@ impl Specials {
 
     /// The same by one pass that does not search again from each position.
     fn find_present_of_long(&self, long: &Backward, text: &[u8], present: &mut Vec<bool>) {
-        let (mut state, mut ticker) = (ROOT, Ticker::default());
-        for &byte in text.iter().rev() {
-            ticker.tick();
+        let mut state = ROOT;
+        for &byte in interrupt::ticking(text.iter().rev()) {
             state = long.step(state, byte);
             for (_, place) in long.keys(state) {
                 present.resize(self.order.len(), false);
@@ -237,7 +234,8 @@ impl Special {
             && range.start < end
         {
             ticker.tick();
-            let (from, to) = (start.max(range.start), end.min(range.end));
+            let from = start.max(range.start);
+            let to = end.min(range.end);
             #[cfg(test)]
             crate::work::steps::count(1 + to.saturating_sub(from));
             let Some(found) = text.get(from..to).and_then(|text| self.finder.find(text)) else {

@@ -25,7 +25,8 @@ impl<D: AsRef<[u8]>> Metadata<D> {
         let architecture = self.string("general.architecture")?.unwrap_or_default();
         let vocab_size = self.number([architecture, b".vocab_size"].concat())?;
         let general_name = escaped_name(self.string("general.name")?.unwrap_or_default());
-        let (model, architecture) = (escaped_name(name), escaped_name(architecture));
+        let model = escaped_name(name);
+        let architecture = escaped_name(architecture);
         let mut definition = Definition {
             model: &model,
             pre: pre.as_deref(),

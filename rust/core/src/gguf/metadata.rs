@@ -81,7 +81,8 @@ impl Layout {
             return Err(GgufError { offset: Some(16), ..walk.missing(problem, size) });
         }
         let is_big_endian = walk.is_big_endian;
-        let (entries, places) = (Vec::new(), HashMap::new());
+        let entries = Vec::new();
+        let places = HashMap::new();
         let mut layout = Self { is_big_endian, version, num_tensors, size: 0, entries, places, flaw: None };
         for _ in 0..count {
             interrupt::check();
@@ -277,8 +278,8 @@ impl<D: AsRef<[u8]>> Metadata<D> {
 
     /// An array whose elements have one of some types.
     pub(super) fn array(&self, key: &str, kinds: &'static [Type]) -> Result<Option<Array<'_>>, GgufError> {
-        let (data, is_big_endian) = (self.data.as_ref(), self.layout.is_big_endian);
-        self.read_as(key, Expected::Array(kinds), |place| match place.value(data, is_big_endian) {
+        let data = self.data.as_ref();
+        self.read_as(key, Expected::Array(kinds), |place| match place.value(data, self.layout.is_big_endian) {
             Value::Array(array) if kinds.contains(&array.kind()) => Some(array),
             _ => None,
         })

@@ -133,7 +133,8 @@ impl<'a> Walk<'a> {
         }
         let size = count * kind.least_size();
         self.need(size, Field::Array)?;
-        let (start, len) = (self.at, count as usize);
+        let start = self.at;
+        let len = count as usize;
         let mut strings = None;
         match kind {
             Type::String => strings = Some(self.strings(len)?),

@@ -9,7 +9,7 @@ use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::vocabulary::strings::Strings;
 use crate::vocabulary::{Kind, Vocabulary, split_rule};
-use crate::work::interrupt::Ticker;
+use crate::work::interrupt;
 
 /// Far longer than almost all tokens. Splitting a token at every character takes time quadratic in its length.
 const MAX_LEN: usize = 128;
@@ -21,24 +21,20 @@ const MAX_LEN: usize = 128;
 ///
 /// With `ignore_merges`, a byte-pair vocabulary finds whole words that no merge makes, so such tokens are fine.
 pub fn unreachable_tokens(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) -> Vec<TokenId> {
-    let mut ticker = Ticker::default();
     let ids = 0..vocabulary.len() as TokenId;
     let long = |&id: &TokenId| vocabulary.attributes(id).is_normal() && !is_character(vocabulary.text(id));
     match vocabulary.kind() {
         Kind::Bpe => {
-            let mut made = HashSet::new();
-            for (left, right) in merges.iter().flat_map(Strings::iter).filter_map(split_rule) {
-                ticker.tick();
-                made.extend(vocabulary.id(&[left, right].concat()));
-            }
+            let rules = interrupt::ticking(merges.iter().flat_map(Strings::iter)).filter_map(split_rule);
+            let made: HashSet<TokenId> =
+                rules.filter_map(|(left, right)| vocabulary.id(&[left, right].concat())).collect();
             ids.filter(long).filter(|id| !made.contains(id)).collect()
         }
         Kind::Spm => {
             let mut by_len: Vec<TokenId> = ids.clone().filter(|&id| vocabulary.text(id).len() <= MAX_LEN).collect();
             by_len.sort_by_key(|&id| vocabulary.text(id).len());
             let mut made = vec![false; vocabulary.len()];
-            for id in by_len {
-                ticker.tick();
+            for id in interrupt::ticking(by_len) {
                 let text = vocabulary.text(id);
                 let is_made =
                     |part: &[u8]| is_character(part) || vocabulary.id(part).is_some_and(|id| made[id as usize]);
@@ -54,10 +50,9 @@ pub fn unreachable_tokens(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) 
 /// The ranks of the merge rules whose joined sides are not a token, in ascending order. They include rules without a
 /// space, which never apply.
 pub fn unused_merges(vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<usize> {
-    let mut ticker = Ticker::default();
     let makes_token =
         |rule: &[u8]| split_rule(rule).is_some_and(|(left, right)| vocabulary.id(&[left, right].concat()).is_some());
-    let rules = merges.iter().inspect(|_| ticker.tick()).enumerate();
+    let rules = interrupt::ticking(merges.iter()).enumerate();
     rules.filter(|(_, rule)| !makes_token(rule)).map(|(rank, _)| rank).collect()
 }
 

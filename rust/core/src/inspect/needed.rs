@@ -56,11 +56,14 @@ const UNKNOWN_PENALTY: f32 = 10.0;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn needed(tokenizer: &Tokenizer, used: &[TokenId]) -> (Vec<TokenId>, Vec<u32>) {
-    let (vocabulary, model) = (tokenizer.vocabulary(), tokenizer.model());
-    let (mut tokens, mut rules) = (BTreeSet::from_iter(used.iter().copied()), BTreeSet::new());
+    let vocabulary = tokenizer.vocabulary();
+    let model = tokenizer.model();
+    let mut tokens = BTreeSet::from_iter(used.iter().copied());
+    let mut rules = BTreeSet::new();
     let merging = used.iter().filter(|_| matches!(vocabulary.kind(), Kind::Spm | Kind::Bpe));
     let between = model.ranks().into_iter().flat_map(MergeRanks::others).map(|(text, _)| text);
-    let (mut dropping, mut memo) = (Dropping::default(), PairMemo::default());
+    let mut dropping = Dropping::default();
+    let mut memo = PairMemo::default();
     for text in merging.map(|&id| vocabulary.text(id)).chain(between) {
         for &(rank, symbol) in model.merges_of(vocabulary, text, (&mut dropping, &mut memo)) {
             tokens.insert(symbol as TokenId);

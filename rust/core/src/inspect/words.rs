@@ -3,12 +3,11 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::work::interrupt::Ticker;
+use crate::work::interrupt;
 
 /// The words of a text.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
-    let mut ticker = Ticker::default();
-    text.unicode_words().inspect(move |_| ticker.tick())
+    interrupt::ticking(text.unicode_words())
 }
 
 /// The number of words of a text.

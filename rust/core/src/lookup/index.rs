@@ -44,7 +44,8 @@ impl Index {
     /// The number for which `same` is true; if there is none, inserts `number` and returns `None`.
     #[inline]
     pub(crate) fn find_or_insert(&mut self, hash: u64, number: usize, same: impl Fn(usize) -> bool) -> Option<usize> {
-        let (mask, tag) = (self.slots.len() - 1, self.tag(hash));
+        let mask = self.slots.len() - 1;
+        let tag = self.tag(hash);
         let mut at = hash as usize & mask;
         loop {
             let slot = self.slots[at];

@@ -58,7 +58,8 @@ impl Key {
     /// The key of the first `len` of these bytes; `len` is 1 to [`MAX_LEN`], or 0 for the null key.
     #[inline(always)]
     pub(crate) fn of(bytes: &[u8; KEY_LEN], len: usize) -> Self {
-        let (bytes, (low, high)) = (u128::from_le_bytes(*bytes), MASKS[len % MASKS.len()]);
+        let bytes = u128::from_le_bytes(*bytes);
+        let (low, high) = MASKS[len % MASKS.len()];
         Self(bytes as u64 & low, (bytes >> 64) as u64 & high | (len as u64) << 56)
     }
 
@@ -77,17 +78,18 @@ impl Key {
         let others = (text ^ (ONES * u128::from(b' '))) | 0xFF;
         let spaces = others.wrapping_sub(ONES) & !others & HIGHS;
         let split = |bits: u32| {
-            let (at, len) = (u64::from(bits / 8), self.1 >> 56);
-            let (before, after) = ((1 << bits) - 1, text >> 8);
+            let at = u64::from(bits / 8);
+            let len = self.1 >> 56;
+            let before = (1 << bits) - 1;
+            let after = text >> 8;
             let key = |text: u128, len: u64| Self(text as u64, (text >> 64) as u64 | len << 56);
             [key(text & before, at), key(after >> bits, len - at - 1), key(text & before | after & !before, len - 1)]
         };
         // Most spaces are in the first half, and shifts by less than 64 bits take fewer instructions.
-        let (first, last) = (spaces as u64, (spaces >> 64) as u64);
-        match (first, last) {
+        match (spaces as u64, (spaces >> 64) as u64) {
             (0, 0) => None,
-            (0, _) => Some(split(64 + (last.trailing_zeros() & !7))),
-            _ => Some(split(first.trailing_zeros() & !7)),
+            (0, last) => Some(split(64 + (last.trailing_zeros() & !7))),
+            (first, _) => Some(split(first.trailing_zeros() & !7)),
         }
     }
 
@@ -95,7 +97,8 @@ impl Key {
     /// with `Ġ`, which is a space.
     #[inline(always)]
     pub(crate) fn unspelled(self) -> Option<Self> {
-        let (text, len) = (self.text(), self.word_len());
+        let text = self.text();
+        let len = self.word_len();
         let has_space = text as u16 == u16::from_le_bytes(*b"\xC4\xA0");
         let (text, len) = if has_space { (text >> 16, len - 2) } else { (text, len) };
         let (low, high) = MASKS[len % MASKS.len()];

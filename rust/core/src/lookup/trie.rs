@@ -284,7 +284,8 @@ mod tests {
     }
 
     fn check(keys: &[(Vec<u8>, u32)], texts: &[Vec<u8>]) {
-        let (trie, naive) = (build(keys), Naive::new(keys));
+        let trie = build(keys);
+        let naive = Naive::new(keys);
         assert_eq!(trie.len(), naive.check(&trie, trie.root()));
         for text in texts.iter().chain(keys.iter().map(|(key, _)| key)) {
             let (walk, matches) = naive.walk(text);

@@ -18,7 +18,7 @@ use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::tokenizer::Tokenizer;
 use crate::vocabulary::Settings;
-use crate::work::interrupt::Ticker;
+use crate::work::interrupt::{self, Ticker};
 use crate::work::memory::{self, append, push};
 
 /// A range of the tokens of each of two tokenizers.
@@ -90,13 +90,13 @@ struct Side {
 
 impl Side {
     fn new(tokenizer: &Tokenizer, ids: &[TokenId]) -> Result<Self, DecodeError> {
-        let (pieces, options) = (tokenizer.pieces(), DecodeOptions::default());
-        let (vocabulary, mut side) = (tokenizer.vocabulary(), Self::default());
+        let pieces = tokenizer.pieces();
+        let vocabulary = tokenizer.vocabulary();
+        let options = DecodeOptions::default();
+        let mut side = Self::default();
         let Some(&first) = ids.first() else { return Ok(side) };
         let (skips_first, mut drops_space) = opening(vocabulary, pieces, options, first)?;
-        let mut ticker = Ticker::default();
-        for (number, &id) in ids.iter().enumerate() {
-            ticker.tick();
+        for (number, &id) in interrupt::ticking(ids).enumerate() {
             let mut piece = pieces.piece(id, options.unparse_special)?;
             if number == 0 && skips_first {
                 piece = b"";
@@ -180,7 +180,8 @@ impl Side {
 ///     Tokenizer::new(&Definition { model: "llama", tokens: Some(index.view(&data)), ..Definition::default() })
 ///         .map_err(Box::<dyn std::error::Error>::from)
 /// };
-/// let (a, b) = (tokenizer(&["ab", "c", "d"])?, tokenizer(&["a", "b", "cd"])?);
+/// let a = tokenizer(&["ab", "c", "d"])?;
+/// let b = tokenizer(&["a", "b", "cd"])?;
 /// assert_eq!(align((&a, &[0, 1, 2]), (&b, &[0, 1, 2]))?, [(0..1, 0..2), (1..3, 2..3)]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -192,18 +193,21 @@ pub fn align(
         let side = |(tokenizer, ids), is_second| {
             Side::new(tokenizer, ids).map_err(|error| AlignError::Decode { is_second, error })
         };
-        let (mut a, mut b) = (side(first, false)?, side(second, true)?);
+        let mut a = side(first, false)?;
+        let mut b = side(second, true)?;
         let changes = |how: fn(&Settings) -> bool| {
             [first.0, second.0].iter().any(|tokenizer| how(tokenizer.vocabulary().settings()))
         };
-        let (lowercase, strip_accents) = (changes(|its| its.lowercase), changes(|its| its.strip_accents));
+        let lowercase = changes(|its| its.lowercase);
+        let strip_accents = changes(|its| its.strip_accents);
         let normalizer = WordPieceNormalizer::new(&Settings { lowercase, strip_accents, ..Settings::default() });
-        let (mut pairs, mut ticker) = (Vec::new(), Ticker::default());
+        let mut pairs = Vec::new();
+        let mut ticker = Ticker::default();
         // For each, whether its last character is an unknown token, which can stand for more of the other text.
         let mut is_open = [false; 2];
         loop {
             ticker.tick();
-            let (here, other) = (a.character(&normalizer), b.character(&normalizer));
+            let [here, other] = [&a, &b].map(|side| side.character(&normalizer));
             let is_same = here.zip(other).is_some_and(|((here, ..), (other, ..))| here == other);
             let [len_a, len_b] = [here, other].map(|character| character.map_or(0, |(_, len, _)| len));
             let [may_lack_a, may_lack_b] = [here, other].map(|found| found.is_some_and(|(.., may_lack)| may_lack));
@@ -228,8 +232,8 @@ pub fn align(
                 a.advance(len_a);
                 b.advance(len_b);
             } else {
-                let (tokens, texts) = ([a.num_passed, b.num_passed], [a.glimpse(), b.glimpse()]);
-                return Err(AlignError::TextsDiffer { tokens, texts });
+                let tokens = [a.num_passed, b.num_passed];
+                return Err(AlignError::TextsDiffer { tokens, texts: [a.glimpse(), b.glimpse()] });
             }
         }
     })?

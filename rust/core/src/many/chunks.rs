@@ -505,7 +505,8 @@ mod tests {
         let texts = ["<unk>", "<b\nb>"].into_iter().chain(texts.iter().map(String::as_str)).collect::<Vec<_>>();
         let (data, index) = StringIndex::concatenate(&texts).expect("few tokens");
         let types: Vec<i32> = (0..texts.len()).map(|id| [2, 4].get(id).copied().unwrap_or(1)).collect();
-        let (tokens, token_types) = (Some(index.view(&data)), Some(&types[..]));
+        let tokens = Some(index.view(&data));
+        let token_types = Some(&types[..]);
         Tokenizer::new(&Definition { model, tokens, token_types, ..Definition::default() }).expect("a vocabulary")
     }
 
@@ -556,7 +557,8 @@ mod tests {
     #[test]
     fn a_chunk_repeats_the_end_of_the_one_before_it() -> Result<(), Box<dyn std::error::Error>> {
         let (data, index) = StringIndex::concatenate(&["<unk>", "▁", "a"])?;
-        let (tokens, scores) = (Some(index.view(&data)), Some(&[0.0; 3][..]));
+        let tokens = Some(index.view(&data));
+        let scores = Some(&[0.0; 3][..]);
         let token_types = Some(&[2, 1, 1][..]);
         let definition = Definition { model: "llama", tokens, scores, token_types, ..Definition::default() };
         let tokenizer = Tokenizer::new(&definition)?;

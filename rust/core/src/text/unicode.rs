@@ -144,7 +144,8 @@ impl<const INDEX: usize, const PAGES: usize> Map<INDEX, PAGES> {
     /// Each code point is followed by its target.
     const fn from_pairs(pairs: &str) -> Self {
         let mut map = Self { index: [0; INDEX], pages: [[0; PAGE]; PAGES] };
-        let (mut rest, mut num_pages) = (pairs.as_bytes(), 1);
+        let mut rest = pairs.as_bytes();
+        let mut num_pages = 1;
         while let Some((code_point, after)) = split_first_char(rest)
             && let Some((target, after)) = split_first_char(after)
         {
@@ -184,7 +185,9 @@ const fn split_first_char(text: &[u8]) -> Option<(u32, &[u8])> {
 
 /// Expands a list in which, after -n, the next number repeats n times.
 const fn unrun<const N: usize>(runs: &[i16]) -> [u16; N] {
-    let (mut values, mut at, mut run) = ([0; N], 0, 0);
+    let mut values = [0; N];
+    let mut at = 0;
+    let mut run = 0;
     while run < runs.len() {
         let mut count = 1;
         if runs[run] < 0 {
@@ -203,7 +206,9 @@ const fn unrun<const N: usize>(runs: &[i16]) -> [u16; N] {
 
 /// Expands pages written as letters, each with a number if it repeats; `A` is 0.
 const fn letters<const N: usize>(letters: &str) -> [[u8; PAGE]; N] {
-    let (mut pages, mut at, mut rest) = ([[0; PAGE]; N], 0, letters.as_bytes());
+    let mut pages = [[0; PAGE]; N];
+    let mut at = 0;
+    let mut rest = letters.as_bytes();
     while let Some((letter, mut after)) = rest.split_first() {
         let mut count = 0;
         while let Some((&digit @ b'0'..=b'9', rest)) = after.split_first() {

@@ -118,18 +118,19 @@ impl Vocabulary {
         }
         self.max_token_len = self.texts.iter().map(<[u8]>::len).max().unwrap_or_default();
         self.index = Index::with_capacity(tokens.len());
-        let (texts, seed) = (&self.texts, self.seed);
+        let Self { texts, seed, index, .. } = self;
         for first in (0..texts.len()).step_by(TOGETHER) {
             let mut hashes = [0; TOGETHER];
             for (hash, id) in hashes.iter_mut().zip(first..texts.len()) {
-                *hash = texts.key(id).map_or_else(|| seed.hash(texts.get(id)), |key| key.hash(seed));
+                *hash = texts.key(id).map_or_else(|| seed.hash(texts.get(id)), |key| key.hash(*seed));
             }
-            self.index.prefetch(&hashes);
+            index.prefetch(&hashes);
             for (&hash, id) in hashes.iter().zip(first..texts.len()) {
-                if let Some(first) = self.index.find_or_insert(hash, id, |other| texts.get(other) == texts.get(id)) {
+                if let Some(first) = index.find_or_insert(hash, id, |other| texts.get(other) == texts.get(id)) {
                     let is_cut = tokens.get(first) != tokens.get(id);
-                    let (text, first, second) = (texts.get(id).to_vec(), first as TokenId, id as TokenId);
-                    return Err(VocabularyError::DuplicateToken { text, first, second, is_cut });
+                    let text = texts.get(id).to_vec();
+                    let first = first as TokenId;
+                    return Err(VocabularyError::DuplicateToken { text, first, second: id as TokenId, is_cut });
                 }
             }
         }

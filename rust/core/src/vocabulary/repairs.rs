@@ -244,7 +244,8 @@ impl Vocabulary {
                 self.set_attributes(id, self.attributes(id).with(Attributes::RSTRIP));
             }
             let find = |text| self.id(str::as_bytes(text)).ok_or(VocabularyError::MissingToken { text });
-            let (end, keep) = (find("</s>")?, [find("<unk>")?, find("<s>")?, find("<|endoftext|>")?]);
+            let end = find("</s>")?;
+            let keep = [find("<unk>")?, find("<s>")?, find("<|endoftext|>")?];
             self.set_attributes(end, self.attributes(end).with(Attributes::RSTRIP));
             for id in keep {
                 self.set_attributes(id, self.attributes(id).without(Attributes::RSTRIP));

@@ -106,6 +106,12 @@ impl Ticker {
     }
 }
 
+/// Iterates over `items` and takes one step of a [`Ticker`] for each.
+pub fn ticking<T>(items: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    let mut ticker = Ticker::default();
+    items.into_iter().inspect(move |_| ticker.tick())
+}
+
 /// Like the slice method of this name, but interruptible.
 pub fn sort_unstable_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     let mut ticker = Ticker::default();
@@ -167,7 +173,8 @@ mod tests {
 
     /// Steps until `stop` is true for the third time.
     fn stopped_after_three() -> (Result<(), Interrupted>, u32) {
-        let (asked, mut steps) = (Cell::new(0), 0);
+        let asked = Cell::new(0);
+        let mut steps = 0;
         let stop = move || {
             asked.set(asked.get() + 1);
             asked.get() == 3

@@ -74,7 +74,9 @@ fn partition<T: Copy, E: From<Inconsistent>>(
     items: &mut [T],
     less: &mut impl FnMut(T, T) -> Result<bool, E>,
 ) -> Result<usize, E> {
-    let (second, middle, last) = (1, items.len() / 2, items.len() - 1);
+    let second = 1;
+    let middle = items.len() / 2;
+    let last = items.len() - 1;
     let mut below = |left: usize, right: usize| less(items[left], items[right]);
     let median = if below(second, middle)? {
         if below(middle, last)? {

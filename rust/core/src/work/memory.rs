@@ -10,7 +10,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::error::OutOfMemory;
-use crate::work::interrupt::{self, Ticker};
+use crate::work::interrupt;
 
 /// Bytes between two checks for an interrupt.
 const BYTES_AT_ONCE: usize = 1 << 20;
@@ -59,8 +59,7 @@ pub(crate) fn push<T>(buffer: &mut Vec<T>, item: T) {
 #[inline]
 pub(crate) fn extend<T>(buffer: &mut Vec<T>, items: impl ExactSizeIterator<Item = T>) {
     reserve(buffer, items.len());
-    let mut ticker = Ticker::default();
-    buffer.extend(items.inspect(|_| ticker.tick()));
+    buffer.extend(interrupt::ticking(items));
 }
 
 /// Appends an item to a heap.

@@ -303,16 +303,20 @@ mod tests {
 
     #[test]
     fn the_calling_thread_asks_while_it_waits() {
-        let (steps, caller) = (AtomicUsize::new(0), thread::current().id());
+        let steps = AtomicUsize::new(0);
+        let caller = thread::current().id();
         let asked = Rc::new(Cell::new(0));
         let stop = {
             let asked = Rc::clone(&asked);
             move || asked.replace(asked.get() + 1) == 2
         };
         // The other thread has one of the jobs when this one takes its own.
-        let work = each(|_| match thread::current().id() == caller {
-            true => (0..1000).for_each(|_| thread::yield_now()),
-            false => endless(&steps),
+        let work = each(|_| {
+            if thread::current().id() == caller {
+                (0..1000).for_each(|_| thread::yield_now());
+            } else {
+                endless(&steps);
+            }
         });
         let lead = |lead: Lead<'_, usize>| {
             (0..2).for_each(|job| lead.push(job));
@@ -329,9 +333,9 @@ mod tests {
     #[should_panic(expected = "a bug in a helper")]
     fn a_panic_of_a_helper_reaches_the_caller() {
         let caller = thread::current().id();
-        let work = each(|_| match thread::current().id() == caller {
-            true => thread::sleep(std::time::Duration::from_millis(1)),
-            false => panic!("a bug in a helper"),
+        let work = each(|_| {
+            assert_eq!(thread::current().id(), caller, "a bug in a helper");
+            thread::sleep(std::time::Duration::from_millis(1));
         });
         share(2, work, hand_out(1000));
     }

@@ -130,7 +130,8 @@ impl AnyScratch {
 
 fn release<S: ModelScratch>(scratch: &mut [S]) {
     for scratch in scratch {
-        let (cache, sampler) = (std::mem::take(scratch.cache()), scratch.sampler().and_then(Option::take));
+        let cache = std::mem::take(scratch.cache());
+        let sampler = scratch.sampler().and_then(Option::take);
         *scratch = S::default();
         *scratch.cache() = cache;
         if let Some(place) = scratch.sampler() {

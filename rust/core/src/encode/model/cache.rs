@@ -95,8 +95,9 @@ struct Records {
 
 impl Default for WordCache {
     fn default() -> Self {
-        let (lines, records) = (Vec::new(), Records::default());
-        let mut cache = Self { seed: Seed::default(), lines, max_lines: 0, num_words: 0, num_evicted: 0, records };
+        let records = Records::default();
+        let mut cache =
+            Self { seed: Seed::default(), lines: Vec::new(), max_lines: 0, num_words: 0, num_evicted: 0, records };
         cache.set_limit(DEFAULT_LIMIT);
         cache
     }
@@ -280,7 +281,8 @@ impl WordCache {
                 }
             }
         }
-        let (line, which) = (self.place(hash, 0), self.num_evicted % 2);
+        let line = self.place(hash, 0);
+        let which = self.num_evicted % 2;
         self.lines[line].0[which] = slot;
         self.num_evicted += 1;
         ((2 * line + which) as u32, true)
@@ -388,11 +390,11 @@ impl Records {
 
     /// The ids in a slot's record, unless it was overwritten or belongs to another word.
     fn get(&self, slot: &WordSlot, word: &[u8]) -> Option<&[[u8; ID_LEN]]> {
-        let (place, num_ids) = (slot.place(), (slot.num_ids & !WordSlot::RECORD) as usize);
-        if self.end - place > self.room as u64 {
+        if self.end - slot.place() > self.room as u64 {
             return None;
         }
-        let (bytes, ids) = self.ring.get(self.place(place)..)?.split_at_checked(word.len())?;
+        let num_ids = (slot.num_ids & !WordSlot::RECORD) as usize;
+        let (bytes, ids) = self.ring.get(self.place(slot.place())..)?.split_at_checked(word.len())?;
         if bytes == word { ids.as_chunks().0.get(..num_ids) } else { None }
     }
 }

@@ -11,7 +11,7 @@ use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::token::TokenId;
 use crate::vocabulary::{Definition, Vocabulary};
-use crate::work::interrupt::Ticker;
+use crate::work::interrupt;
 
 /// Bytes per token; the last token of a fragment may have fewer.
 const CHUNK_LEN: usize = 5;
@@ -36,9 +36,7 @@ impl Model for Hashed {
 
     fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, (): &mut (), sink: &mut S) {
         let mut start = fragment.start;
-        let mut ticker = Ticker::default();
-        for chunk in fragment.text.chunks(CHUNK_LEN) {
-            ticker.tick();
+        for chunk in interrupt::ticking(fragment.text.chunks(CHUNK_LEN)) {
             let hash = chunk.iter().fold(0, |hash, &byte| hash * 31 + u64::from(byte));
             sink.push((hash % self.num_tokens) as TokenId, start..start + chunk.len());
             start += chunk.len();

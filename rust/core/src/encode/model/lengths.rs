@@ -82,7 +82,8 @@ impl Lengths {
         first: isize,
         sink: &mut S,
     ) -> bool {
-        let (mut sum, mut is_known) = (first, true);
+        let mut sum = first;
+        let mut is_known = true;
         for ids in ids.chunks(TOKENS_AT_ONCE) {
             interrupt::check();
             for &id in ids {

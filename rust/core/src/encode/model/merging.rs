@@ -111,7 +111,8 @@ impl Merging {
 
         let mut num_left = len;
         loop {
-            let (mut lowest, mut at) = (NO_RANK, 0);
+            let mut lowest = NO_RANK;
+            let mut at = 0;
             for (place, &rank) in ranks[..len].iter().enumerate() {
                 (lowest, at) = if rank < lowest { (rank, place) } else { (lowest, at) };
             }
@@ -126,7 +127,8 @@ impl Merging {
             (ranks[at], ranks[gone]) = (NO_RANK, NO_RANK);
             num_left -= 1;
 
-            let (left, right) = (usize::from(before[at]), usize::from(after[gone]));
+            let left = usize::from(before[at]);
+            let right = usize::from(after[gone]);
             after[at] = right as u8;
             if right < len {
                 before[right] = at as u8;
@@ -166,13 +168,14 @@ impl Merging {
         let mut ticker = Ticker::default();
         while let Some(Reverse(entry)) = heap.pop() {
             ticker.tick();
-            let (rank, at) = ((entry >> 32) as u32, entry as u32);
+            let at = entry as u32;
             let place = at as usize;
-            if merges[place].rank != rank {
+            if merges[place].rank != (entry >> 32) as u32 {
                 continue;
             }
             let gone = after[place] as usize;
-            let (left, right) = (before[place], after[gone]);
+            let left = before[place];
+            let right = after[gone];
             after[place] = right;
             symbols[place].symbol = merges[place].symbol;
             symbols[place].end = symbols[gone].end;
@@ -189,7 +192,8 @@ impl Merging {
             }
         }
 
-        let (mut at, mut num_kept) = (0, 0);
+        let mut at = 0;
+        let mut num_kept = 0;
         while let Some(&symbol) = symbols.get(at as usize) {
             symbols[num_kept] = symbol;
             at = after[at as usize];

@@ -216,15 +216,7 @@ fn is_canonical(text: &[u8]) -> bool {
     if std::str::from_utf8(text).is_ok() {
         return true;
     }
-    let mut at = 0;
-    while at < text.len() {
-        let (code_point, len) = utf8::decode_lossy(text, at);
-        if utf8::encode(code_point, &mut [0; 4]) != &text[at..at + len] {
-            return false;
-        }
-        at += len;
-    }
-    true
+    utf8::code_points(text).all(|(code_point, range)| utf8::encode(code_point, &mut [0; 4]) == &text[range])
 }
 
 /// The fragment with every code point in its shortest form, and U+FFFD for each invalid byte. Unlike in other
@@ -276,7 +268,9 @@ mod tests {
     fn encode(tokens: &[(Vec<u8>, f32)], text: &[u8]) -> Spans {
         let vocabulary = vocabulary(tokens);
         let model = Plamo2::new(&vocabulary, &Definition::default()).unwrap();
-        let (mut out, mut ids, mut scratch) = (Spans::default(), Vec::new(), Plamo2Scratch::default());
+        let mut out = Spans::default();
+        let mut ids = Vec::new();
+        let mut scratch = Plamo2Scratch::default();
         let is_utf8 = std::str::from_utf8(text).is_ok();
         let fragment = Fragment { text, start: 1000, after_special: true, continues: false, is_utf8 };
         model.encode(
@@ -289,7 +283,8 @@ mod tests {
         model.encode(&vocabulary, fragment, &mut scratch, &mut ids);
         assert_eq!(ids, out.ids, "ids without spans");
         if is_utf8 {
-            let (lengths, mut told) = (model.lengths(&vocabulary).unwrap(), Spans::default());
+            let lengths = model.lengths(&vocabulary).unwrap();
+            let mut told = Spans::default();
             assert!(lengths.push_all(&ids, fragment, model.first_start(&vocabulary, fragment), &mut told));
             assert_eq!((told.ids, told.spans), (out.ids.clone(), out.spans.clone()));
         }

@@ -53,7 +53,8 @@ impl Model for Rwkv {
         let keys = starts.zip(&ends).map(|(start, &end)| &texts[start..end]).zip(0..);
         // A token that is a lone backslash has an empty text, and never matches.
         let keys = keys.filter(|(text, _)| !text.is_empty());
-        let (long, tokens) = (Backward::of_long(keys.clone())?, DoubleArray::build(keys)?);
+        let long = Backward::of_long(keys.clone())?;
+        let tokens = DoubleArray::build(keys)?;
         Ok(Self { starts: WalkStarts::new(&tokens), tokens, long })
     }
 
@@ -94,7 +95,9 @@ impl Rwkv {
         let mut ticker = Ticker::default();
         while at < text.len() {
             ticker.tick();
-            let (mut token, mut node, mut next) = ((at + 1, unknown), self.tokens.root(), at);
+            let mut token = (at + 1, unknown);
+            let mut node = self.tokens.root();
+            let mut next = at;
             // The table does not say whether a walk over all of the text has ended.
             if let Some((start, len)) = self.starts.get(&text[at..])
                 && (is_end || at + len < text.len())

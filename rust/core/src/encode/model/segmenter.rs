@@ -167,7 +167,8 @@ impl Segmenter {
     /// As [`Segmenter::cuts`], for fewer than nine characters.
     #[inline(always)]
     fn few_cuts(&self, text: &[u8]) -> (u64, usize) {
-        let (mut cuts, mut len) = (0, 1);
+        let mut cuts = 0;
+        let mut len = 1;
         for pair in text.windows(2).take_while(|pair| pair[1] < 0x80) {
             cuts |= u64::from(!self.pairs.ascii_meet(pair[0], pair[1])) << len;
             len += 1;
@@ -182,7 +183,8 @@ impl Segmenter {
         let masks = Masks::new(padded(text, &mut [0; BLOCK]));
         let len = (masks.beyond_ascii().trailing_zeros() as usize).min(text.len());
         let classes = masks.ascii_classes();
-        let (mut cuts, mut unsure) = (0, 0);
+        let mut cuts = 0;
+        let mut unsure = 0;
         for ((class, apart), mixed) in classes.iter().zip(&self.apart).zip(&self.mixed) {
             let any_of = |selected: &[u64; NUM_ASCII_CLASSES]| {
                 classes.iter().zip(selected).fold(0, |all, (class, selected)| all | class & selected)
@@ -203,15 +205,18 @@ impl Segmenter {
     #[inline(always)]
     pub(crate) fn is_crossed(&self, text: &[u8], at: usize) -> bool {
         let Some(partial) = self.partial.as_deref() else { return false };
-        let (last, first) = (text[at - 1], text[at]);
+        let last = text[at - 1];
+        let first = text[at];
         partial[usize::from(last)][usize::from(first / 64)] >> (first % 64) & 1 != 0 && self.parts_meet(text, at)
     }
 
     /// As [`Segmenter::is_crossed`], if it depends on more than the two bytes.
     #[inline(never)]
     fn parts_meet(&self, text: &[u8], at: usize) -> bool {
-        let (left, right) = (char_of(&text[utf8::floor(text, at - 1)..at]), next_char::<false>(&text[at..]).0);
-        let (last, first) = (part(text[at - 1]), part(text[at]));
+        let left = char_of(&text[utf8::floor(text, at - 1)..at]);
+        let right = next_char::<false>(&text[at..]).0;
+        let last = part(text[at - 1]);
+        let first = part(text[at]);
         [(left, first), (last, right), (last, first)].into_iter().any(|(left, right)| self.pairs.meet(left, right))
     }
 }
@@ -232,7 +237,8 @@ impl SegmenterBuilder {
 
     /// Adds the pairs of a symbol that starts as characters; lead bytes give their lengths.
     pub(crate) fn add_characters(&mut self, text: &[u8]) {
-        let (mut at, mut before) = (0, None);
+        let mut at = 0;
+        let mut before = None;
         while at < text.len() {
             let end = text.len().min(at + utf8::sequence_len(text[at]));
             let char = unescaped(char_of(&text[at..end]), self.escaped_spaces);
@@ -292,10 +298,12 @@ impl SegmenterBuilder {
 /// [`Segmenter::apart`] and [`Segmenter::mixed`] for these pairs.
 fn by_class(ascii: &AsciiPairs) -> (ByClass, ByClass) {
     let halves = [0, BLOCK].map(|first| Masks::new(&std::array::from_fn(|at| (first + at) as u8)).ascii_classes());
-    let (mut apart, mut mixed) = (ByClass::default(), ByClass::default());
+    let mut apart = ByClass::default();
+    let mut mixed = ByClass::default();
     for left in 0..NUM_ASCII_CLASSES {
         for right in 0..NUM_ASCII_CLASSES {
-            let (mut num_adjacent, mut num_pairs) = (0, 0);
+            let mut num_adjacent = 0;
+            let mut num_pairs = 0;
             for (byte, row) in ascii.iter().enumerate() {
                 if halves[byte / BLOCK][left] >> (byte % BLOCK) & 1 != 0 {
                     num_adjacent += (row[0] & halves[0][right]).count_ones() + (row[1] & halves[1][right]).count_ones();

@@ -117,7 +117,8 @@ impl Model for Spm {
         };
 
         let tables = once(&self.tables, || Tables::new(vocabulary));
-        let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
+        let bytes = &text.text[..];
+        let sink = &mut Traced { sink, text };
         let mut pass = SegmentMerging { spm: self, vocabulary, tables, merger };
         if S::SPANS || !is_utf8 {
             tables.segmenter.split(bytes, 0..bytes.len(), |start, end| pass.merge(&bytes[start..end], start, sink));
@@ -152,7 +153,8 @@ impl Model for Spm {
 
 impl Tables {
     fn new(vocabulary: &Vocabulary) -> Self {
-        let (mut segmenter, mut pairs) = (SegmenterBuilder::new(true), SurePairsBuilder::default());
+        let mut segmenter = SegmenterBuilder::new(true);
+        let mut pairs = SurePairsBuilder::default();
         let mut unescaped = Vec::new();
         for (text, id) in vocabulary.keys().iter().zip(0..) {
             segmenter.add_characters(text);
@@ -213,7 +215,8 @@ impl SegmentMerging<'_> {
         }
 
         merging.clear();
-        let (mut at, mut walk) = (0, tables.pairs.walk(segment));
+        let mut at = 0;
+        let mut walk = tables.pairs.walk(segment);
         while let Some(&byte) = segment.get(at) {
             let (symbol, len) = if byte >= 0x80 {
                 let (symbol, len) = char(at);

@@ -148,18 +148,16 @@ impl Model for Unigram {
             && text.len() <= cuts.max_len()
             && (fragment.is_utf8 || std::str::from_utf8(text).is_ok())
         {
-            let (candidates, normalizer) = (&self.candidates, &self.normalizer);
-            let Fragment { start: offset, continues, .. } = fragment;
             scratch.after_unknown = false;
             return Pass {
                 vocabulary,
-                candidates,
-                normalizer,
+                candidates: &self.candidates,
+                normalizer: &self.normalizer,
                 characters,
                 cuts,
                 text,
-                offset,
-                continues,
+                offset: fragment.start,
+                continues: fragment.continues,
                 scratch,
                 sink,
             }
@@ -308,7 +306,8 @@ mod tests {
         let charsmap = Charsmap::bytes_of(&[("\t", " "), ("\n", " "), ("\r", " ")]);
         let len = tokens.iter().map(|token| token.0 + 1).max().unwrap_or(0).max(3);
         let mut texts = (0..len).map(|id| format!("<control {id}>")).collect::<Vec<_>>();
-        let (mut scores, mut types) = (vec![0.0; len], vec![CONTROL; len]);
+        let mut scores = vec![0.0; len];
+        let mut types = vec![CONTROL; len];
         types[2] = 2;
         for &(id, text, score, kind) in tokens {
             (texts[id], scores[id], types[id]) = (text.to_owned(), score, kind);
@@ -332,8 +331,10 @@ mod tests {
 
     /// Encodes a text part by part.
     fn encode_parts((vocabulary, model): (&Vocabulary, &Unigram), text: &[u8], len: usize) -> (Vec<TokenId>, f64) {
-        let (mut ids, mut scratch) = (Vec::new(), UnigramScratch::default());
-        let (mut progress, mut waiting) = (Progress::default(), Vec::new());
+        let mut ids = Vec::new();
+        let mut scratch = UnigramScratch::default();
+        let mut progress = Progress::default();
+        let mut waiting = Vec::new();
         let mut push = |text: &[u8], is_end: bool| {
             let complete = if is_end { text } else { &text[..utf8::complete_len(text)] };
             let is_utf8 = std::str::from_utf8(complete).is_ok();
@@ -354,11 +355,13 @@ mod tests {
         let is_utf8 = std::str::from_utf8(text).is_ok();
         let fragment = |continues| Fragment { text, start: 100, after_special: true, continues, is_utf8 };
         let [spans, _] = [false, true].map(|continues| {
-            let (mut spans, mut scratch) = (Spans::default(), UnigramScratch::default());
+            let mut spans = Spans::default();
+            let mut scratch = UnigramScratch::default();
             let UnigramScratch { normalized, lattice, .. } = &mut scratch;
             model.encode_whole(vocabulary, fragment(continues), normalized, lattice, &mut spans);
             for cache in ["cold", "warm"] {
-                let (mut ids, mut found): (Vec<TokenId>, _) = (Vec::new(), Spans::default());
+                let mut ids: Vec<TokenId> = Vec::new();
+                let mut found = Spans::default();
                 model.encode(vocabulary, fragment(continues), &mut scratch, &mut ids);
                 assert_eq!(ids, spans.ids, "cache {cache}");
                 model.encode(vocabulary, fragment(continues), &mut scratch, &mut found);

@@ -120,7 +120,8 @@ impl WordPiece {
     #[inline]
     fn encode_text<S: Sink>(&self, text: &[u8], offset: usize, scratch: &mut WordPieceScratch, sink: &mut S) {
         let mut at = 0;
-        let (mut buffer, mut ticker) = ([b' '; BLOCK_LEN + KEY_LEN], Ticker::default());
+        let mut buffer = [b' '; BLOCK_LEN + KEY_LEN];
+        let mut ticker = Ticker::default();
         while at < text.len() {
             ticker.tick();
             let block = padded(&text[at..], &mut buffer);
@@ -276,7 +277,8 @@ impl WordPiece {
 
     /// Appends the characters of a word.
     fn normalize(&self, text: &[u8], word: &mut Rewritten<'_>) {
-        let (mut at, mut ticker) = (0, Ticker::default());
+        let mut at = 0;
+        let mut ticker = Ticker::default();
         while at < text.len() {
             ticker.tick();
             let (character, len) = self.normalizer.character(text, at);
@@ -363,13 +365,15 @@ mod tests {
 
     /// Tokens and spans of a text, word by word. Block by block must give the same.
     fn encode(model: &WordPiece, text: &[u8]) -> Spans {
-        let (mut out, mut at) = (Spans::default(), 0);
+        let mut out = Spans::default();
+        let mut at = 0;
         while at < text.len() {
             at = model.encode_words(text, at, 0, &mut WordPieceScratch::default(), &mut out);
         }
         let mut scratch = WordPieceScratch::default();
         for cache in ["cold", "warm"] {
-            let (mut ids, mut spans) = (Vec::new(), Spans::default());
+            let mut ids = Vec::new();
+            let mut spans = Spans::default();
             model.encode_text(text, 0, &mut scratch, &mut ids);
             assert_eq!(ids, out.ids, "ids without spans, cache {cache}");
             model.encode_text(text, 0, &mut scratch, &mut spans);

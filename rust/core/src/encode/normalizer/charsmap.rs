@@ -101,7 +101,8 @@ impl Charsmap {
         }
 
         let last_zero = self.replacements.iter().rposition(|&byte| byte == 0);
-        let (mut has_inner_space, mut starts_inside_char) = (false, false);
+        let mut has_inner_space = false;
+        let mut starts_inside_char = false;
         let mut is_root = true;
         let mut seen = vec![false; self.units.len()];
         let mut nodes = Vec::from_iter((!self.units.is_empty()).then_some(0));
@@ -291,7 +292,8 @@ mod tests {
 
         /// A map of `pairs` as a file stores it. Keys are a few short words; each node has its own block.
         pub(crate) fn bytes_of(pairs: &[(&str, &str)]) -> Vec<u8> {
-            let (mut units, mut replacements) = (vec![0; 512], Vec::new());
+            let mut units = vec![0; 512];
+            let mut replacements = Vec::new();
             units[0] = 256 << 10;
             for (key, replacement) in pairs {
                 let mut node = 0;

@@ -11,7 +11,7 @@ use crate::encode::sink::Sink;
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
-use crate::work::interrupt::Ticker;
+use crate::work::interrupt;
 use crate::work::memory::{self, reserve};
 
 /// A space that is not escaped, in a text in which other spaces will be: two bytes that canonical UTF-8 never has.
@@ -67,17 +67,14 @@ impl<'a> Rewritten<'a> {
             return Self::unchanged(text, start);
         }
         let mut canonical = Self::empty(start, keeps_origins);
-        let (mut at, mut buffer, mut ticker) = (0, [0; 4], Ticker::default());
-        while at < text.len() {
-            ticker.tick();
-            let (code_point, len) = utf8::decode_lossy(text, at);
-            let bytes = if code_point == u32::from(b' ') && len > 1 {
+        let mut buffer = [0; 4];
+        for (code_point, range) in interrupt::ticking(utf8::code_points(text)) {
+            let bytes = if code_point == u32::from(b' ') && range.len() > 1 {
                 overlong_space
             } else {
                 utf8::encode(code_point, &mut buffer)
             };
-            canonical.push_char(bytes, at..at + len);
-            at += len;
+            canonical.push_char(bytes, range);
         }
         canonical
     }
@@ -88,9 +85,8 @@ impl<'a> Rewritten<'a> {
         if is_prefixed {
             escaped.push(ESCAPED_SPACE, 0..0);
         }
-        let (mut from, mut ticker) = (0, Ticker::default());
-        for space in memchr::memchr_iter(b' ', text) {
-            ticker.tick();
+        let mut from = 0;
+        for space in interrupt::ticking(memchr::memchr_iter(b' ', text)) {
             escaped.push_kept(&text[from..space], from);
             escaped.push(ESCAPED_SPACE, space..space + 1);
             from = space + 1;

@@ -176,7 +176,8 @@ impl UnigramNormalizer {
         out: &mut Rewritten<'_>,
     ) -> usize {
         let last = utf8::floor(input, utf8::complete_len(input).saturating_sub(1));
-        let (mut at, mut ticker) = (0, Ticker::default());
+        let mut at = 0;
+        let mut ticker = Ticker::default();
         while at < last {
             let rest = &input[at..];
             let walked = self.user_defined.longest_walk(rest);
@@ -198,7 +199,8 @@ impl UnigramNormalizer {
 
     /// Appends the rest of the normal form of an input, after [`UnigramNormalizer::normalize_settled`].
     pub(crate) fn normalize_rest(&self, input: &[u8], progress: &mut NormalizerProgress, out: &mut Rewritten<'_>) {
-        let (mut at, mut ticker) = (0, Ticker::default());
+        let mut at = 0;
+        let mut ticker = Ticker::default();
         while at < input.len() {
             let chunk = self.chunk(input, at);
             at = chunk.origin.end;
@@ -324,7 +326,8 @@ mod tests {
                 normalizer.kept = std::array::from_fn(|byte| normalizer.kept[byte] && keeps(byte as u32));
                 (normalizer.charsmap, normalizer.characters) = (Some(map), Some(characters));
             }
-            let (mut out, mut expected) = (Rewritten::empty(0, true), Rewritten::empty(0, true));
+            let mut out = Rewritten::empty(0, true);
+            let mut expected = Rewritten::empty(0, true);
             normalizer.normalize(input.as_bytes(), false, &mut out);
             (normalizer.kept, normalizer.characters) = ([false; 256], None);
             normalizer.normalize(input.as_bytes(), false, &mut expected);

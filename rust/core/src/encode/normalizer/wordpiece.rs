@@ -160,7 +160,8 @@ mod tests {
             let empty = WordPieceNormalizer::new(&settings);
             for code_point in (0..0x30000).filter_map(char::from_u32) {
                 let text = code_point.to_string();
-                let (found, expected) = (filled.character(text.as_bytes(), 0), empty.character(text.as_bytes(), 0));
+                let found = filled.character(text.as_bytes(), 0);
+                let expected = empty.character(text.as_bytes(), 0);
                 assert_eq!(found.1, expected.1);
                 match found.0.class() {
                     Class::Token => {

@@ -92,7 +92,8 @@ impl Automaton {
     /// `text` is canonical UTF-8 (see [`utf8`]), and the range starts and ends between characters.
     #[inline]
     pub(crate) fn split(&self, text: &[u8], start: usize, end: usize, mut piece: impl FnMut(usize, usize)) {
-        let (mut at, mut failed) = (start, FailedRun::default());
+        let mut at = start;
+        let mut failed = FailedRun::default();
         while at < end {
             let piece_end = self.next_piece_end(text, at, end, &mut failed);
             piece(at, piece_end);
@@ -154,7 +155,8 @@ impl Automaton {
     /// The end of the match that starts at `start`.
     #[inline]
     fn match_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> Option<usize> {
-        let (mut row, mut at) = (START * self.stride, start);
+        let mut row = START * self.stride;
+        let mut at = start;
         let mut matched = None;
         // Most attempts end before it pays to check for a failed run.
         let near = &text[..end.min(start + LONG_RUN)];
@@ -281,7 +283,8 @@ impl Program<'_> {
             Tree::One(set) => self.push(State::One(self.classes_of(set), next)),
             Tree::Ahead(set) => self.push(State::Look(self.classes_of(set), next)),
             Tree::NotAhead(set) => {
-                let (refused, mut classes) = (self.classes_of(set), ClassSet::default());
+                let refused = self.classes_of(set);
+                let mut classes = ClassSet::default();
                 (0..=self.end).filter(|&class| !refused.contains(class)).for_each(|class| classes.insert(class));
                 self.push(State::Look(classes, next))
             }

@@ -60,7 +60,8 @@ impl Shape {
     fn split_as(self, automaton: &Automaton, text: &[u8], mut piece: impl FnMut(usize, usize)) {
         let mut cuts = Cuts::new(self, automaton, text);
         let mut padded = [0; BLOCK];
-        let (mut block_start, mut piece_start) = (0, 0);
+        let mut block_start = 0;
+        let mut piece_start = 0;
         let mut inside = None;
 
         while block_start < text.len() {
@@ -272,7 +273,8 @@ mod tests {
 
     fn assert_agree(text: &str) {
         for (shape, automaton, automata) in &*SHAPES {
-            let (mut found, mut expected) = (Vec::new(), Vec::new());
+            let mut found = Vec::new();
+            let mut expected = Vec::new();
             shape.split(automaton, text.as_bytes(), |start, end| found.push(&text[start..end]));
             descend(automata, text.as_bytes(), 0, text.len(), &mut |start, end| expected.push(&text[start..end]));
             assert_eq!(found, expected, "{shape:?}");

@@ -19,7 +19,8 @@ pub(crate) enum DigitGroups {
 impl DigitGroups {
     /// Calls `piece` with the byte range of every piece of `text[start..end]`.
     pub(crate) fn split(self, text: &[u8], start: usize, end: usize, mut piece: impl FnMut(usize, usize)) {
-        let (mut piece_start, mut at) = (start, start);
+        let mut piece_start = start;
+        let mut at = start;
         while at < end {
             let Some(len) = self.digit_len(text, at) else {
                 at += utf8::sequence_len(text[at]);
@@ -27,7 +28,8 @@ impl DigitGroups {
             };
 
             let run_start = at;
-            let (mut num_digits, mut next_len) = (0, Some(len));
+            let mut num_digits = 0;
+            let mut next_len = Some(len);
             while let Some(len) = next_len {
                 at += len;
                 num_digits += 1;
@@ -35,7 +37,8 @@ impl DigitGroups {
             }
 
             // `left` digits of the run come after `cut`.
-            let (mut cut, mut left) = (run_start, num_digits);
+            let mut cut = run_start;
+            let mut left = num_digits;
             loop {
                 let is_cut = left % 3 == 0 && if self == Self::After { cut > run_start } else { left > 0 };
                 if is_cut && piece_start < cut {
@@ -75,7 +78,8 @@ impl DigitGroups {
 
     /// The end of the first run of digits in `text[start..end]`: pieces end there, if the run is cut after each group.
     pub(super) fn first_run_end(self, text: &[u8], start: usize, end: usize) -> usize {
-        let (mut at, mut is_run) = (start, false);
+        let mut at = start;
+        let mut is_run = false;
         while at < end {
             let len = self.digit_len(text, at);
             if is_run && len.is_none() {

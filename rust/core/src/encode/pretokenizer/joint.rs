@@ -177,7 +177,10 @@ fn walk_ascii(
     place: &mut Cursor,
     piece: &mut impl FnMut(usize, usize),
 ) {
-    let (mut at, mut row, mut latest, mut latest_at) = (place.at, place.row, Transition::default(), place.at);
+    let mut at = place.at;
+    let mut row = place.row;
+    let mut latest = Transition::default();
+    let mut latest_at = place.at;
     // Bit NEAR - 1 stands for the start of the block.
     let mut near_ends = 0;
     while let Some(&byte) = block.get(at) {
@@ -222,7 +225,8 @@ impl Cursor {
         if text[at - furthest..at].is_ascii() {
             return distances.iter().for_each(|distance| self.end_piece(at - distance, piece));
         }
-        let (mut end, mut left) = (at, furthest);
+        let mut end = at;
+        let mut left = furthest;
         for _ in 0..furthest {
             end = (0..end).rfind(|&at| utf8::is_boundary(text, at)).unwrap_or_default();
         }

@@ -78,7 +78,8 @@ mod tests {
         ) {
             let text = runs.iter().flat_map(|&(unit, times)| unit.repeat(times).into_bytes()).collect::<Vec<_>>();
             let joint = Joint::new([NUMBERS, THOUSANDS].map(stage).into());
-            let (mut pieces, mut expected) = (Vec::new(), Vec::new());
+            let mut pieces = Vec::new();
+            let mut expected = Vec::new();
             split(&text, |start, end| pieces.push((start, end)));
             joint.split(&text, &mut Learned::default(), |start, end| expected.push((start, end)));
             prop_assert_eq!(pieces, expected, "{:?}", String::from_utf8_lossy(&text));

@@ -117,7 +117,8 @@ fn last_cut_from(stages: &[Settling], text: &[u8], start: usize) -> usize {
 /// The last position up to byte `at` where every pattern has an attempt.
 fn last_start(stages: &[Settling], text: &[u8], at: usize) -> usize {
     let mut ticker = Ticker::default();
-    let (mut at, mut after) = (utf8::floor(text, at), None);
+    let mut at = utf8::floor(text, at);
+    let mut after = None;
     while at > 0 {
         ticker.tick();
         #[cfg(test)]
@@ -160,7 +161,7 @@ impl Undecided<'_> {
     }
 
     fn advance(&mut self, automaton: &Automaton) {
-        let (text, start, end) = (self.text, self.start, self.end);
+        let Self { text, start, end, .. } = *self;
         self.end = automaton.undecided(text, start, end, |from, to| {
             self.boundary(from);
             self.boundary(to);
@@ -169,7 +170,7 @@ impl Undecided<'_> {
 
     /// A run of digits is undecided until its end is known.
     fn advance_digits(&mut self, groups: DigitGroups) {
-        let (text, start) = (self.text, self.start);
+        let Self { text, start, .. } = *self;
         let mut run_start = self.end;
         while let Some(before) = text[start..run_start].iter().rposition(|byte| byte & 0xC0 != 0x80) {
             if groups.digit_len(text, start + before).is_none() {
@@ -240,7 +241,8 @@ mod tests {
         #[test]
         fn texts_in_many_parts_split_as_the_whole(parts in prop::collection::vec(text(8), 1..6)) {
             for (case, settled) in CASES.iter() {
-                let (mut pending, mut found) = (String::new(), Vec::new());
+                let mut pending = String::new();
+                let mut found = Vec::new();
                 for part in &parts {
                     pending.push_str(part);
                     let cut = settled.last_cut(pending.as_bytes());

@@ -38,7 +38,8 @@ impl Spans {
         }
         let mut place = CharacterCounter::default();
         // A stretch of ASCII, and how many bytes more than characters are before any position in it.
-        let (mut ascii, mut excess) = (0..0, 0);
+        let mut ascii = 0..0;
+        let mut excess = 0;
         for spans in self.spans.chunks_mut(SPANS_AT_ONCE) {
             interrupt::check();
             for span in spans {

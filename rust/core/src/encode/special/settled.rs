@@ -44,7 +44,8 @@ impl Specials {
 
         // No occurrence found so far, or before `start`, extends beyond `reach`.
         let mut reach = if start > 0 { start + self.max_len - 1 } else { 0 };
-        let (mut settled, mut ticker) = (0, Ticker::default());
+        let mut settled = 0;
+        let mut ticker = Ticker::default();
         let mut starts = self.long.as_ref().filter(|_| text.len() > SHORT).map(|long| long.starts(text));
         for (at, &byte) in text.iter().enumerate().skip(start) {
             if !self.is_first[usize::from(byte)] {

@@ -14,7 +14,7 @@
 //! the longest key for a search.
 
 use super::{DoubleArray, Node, TrieError};
-use crate::work::interrupt::Ticker;
+use crate::work::interrupt::{self, Ticker};
 use crate::work::memory::{fill, push};
 
 /// Keys of up to this many bytes are short: at most this many steps per byte of text.
@@ -95,14 +95,17 @@ impl Backward {
     fn link(&mut self) {
         // Linked lists of children: the first one, by the base of its parent, and each child's next.
         let num_slots = self.links.len();
-        let (mut first_child, mut next_child) = (Vec::new(), Vec::new());
+        let mut first_child = Vec::new();
+        let mut next_child = Vec::new();
         fill(&mut first_child, num_slots, NONE);
         fill(&mut next_child, num_slots, NONE);
         for (slot, node) in self.keys.nodes.iter().enumerate().filter(|(_, node)| node.label() != Node::NO_LABEL) {
             next_child[slot] = std::mem::replace(&mut first_child[slot ^ node.label() as usize], slot as u32);
         }
 
-        let (mut queue, mut next, mut ticker) = (vec![ROOT], 0, Ticker::default());
+        let mut queue = vec![ROOT];
+        let mut next = 0;
+        let mut ticker = Ticker::default();
         while let Some(&parent) = queue.get(next) {
             next += 1;
             ticker.tick();
@@ -210,9 +213,8 @@ impl Starts<'_> {
         fill(&mut self.states, len, ROOT);
         self.states.truncate(len);
         self.first = at;
-        let (mut state, mut ticker) = (ROOT, Ticker::default());
-        for (place, &byte) in self.text[at..end].iter().enumerate().rev() {
-            ticker.tick();
+        let mut state = ROOT;
+        for (place, &byte) in interrupt::ticking(self.text[at..end].iter().enumerate().rev()) {
             state = self.keys.step(state, byte);
             if let Some(found) = self.states.get_mut(place) {
                 *found = state;

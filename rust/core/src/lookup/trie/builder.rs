@@ -15,7 +15,7 @@
 //! 780,000 nodes, sorting takes two fifths of the time and placement half.
 
 use super::{DoubleArray, Node, TrieError, sorted};
-use crate::work::interrupt::Ticker;
+use crate::work::interrupt;
 use crate::work::memory::{push, reserve};
 
 /// Slots in a block: the children of a node differ in their lowest eight bits.
@@ -28,10 +28,9 @@ pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<
     let mut path = vec![Open { label: 0, value: Node::NO_VALUE, first_child: 0 }];
     let mut complete = Vec::new();
     let mut len = 0;
-    let (mut shared_before, mut ticker) = (0, Ticker::default());
+    let mut shared_before = 0;
 
-    for (at, key) in keys.iter().enumerate() {
-        ticker.tick();
+    for (at, key) in interrupt::ticking(&keys).enumerate() {
         let mut buffer = [0; 16];
         let bytes = key.bytes(&mut buffer);
         let shared_after = keys.get(at + 1).map_or(0, |next| key.common_prefix_len(next));

@@ -7,7 +7,7 @@
 //! bytes per key.
 
 use super::{Node, TrieError};
-use crate::work::interrupt::{self, Ticker};
+use crate::work::interrupt;
 use crate::work::memory::{push, with_capacity};
 
 /// The bytes of a key in its head.
@@ -28,9 +28,7 @@ pub(super) struct SortedKey<'a> {
 /// All pairs sorted by key, equal keys in the order given.
 pub(super) fn sort<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<Vec<SortedKey<'a>>, TrieError> {
     let mut keys = with_capacity(pairs.size_hint().0);
-    let mut ticker = Ticker::default();
-    for (key, value) in pairs {
-        ticker.tick();
+    for (key, value) in interrupt::ticking(pairs) {
         if value >= Node::NO_VALUE {
             return Err(TrieError::Value(value));
         }

@@ -78,7 +78,9 @@ impl Tokenizer {
             failed.map_or(taken.map_err(DecodeBatchError::NotTaken), Err)
         };
         let lead = |lead: Lead<'_, (usize, Range<usize>)>| {
-            let (mut number, mut start, mut size) = (0, 0, 0);
+            let mut number = 0;
+            let mut start = 0;
+            let mut size = 0;
             for (row, ids) in rows.iter().enumerate() {
                 size += ids.len() + 1;
                 if size >= GROUP || row + 1 == rows.len() {
@@ -109,7 +111,8 @@ impl Tokenizer {
         range: Range<usize>,
         options: DecodeOptions,
     ) -> Result<DecodedRows, (usize, DecodeError)> {
-        let (first, mut group) = (range.start, DecodedRows::default());
+        let first = range.start;
+        let mut group = DecodedRows::default();
         let decoded = memory::catch(|| {
             for row in range {
                 if row % ROWS_AT_ONCE == 0 {

@@ -99,7 +99,8 @@ impl<'a> Join<'a> {
             let fits = |group: &Group| group.ids.len() <= ids.len() && group.ends.len() <= offsets.len();
             let Some(group) = self.groups.take_if(fits) else { return spare };
             let before = ids.num_given();
-            let (ids, offsets) = (ids.split_off(group.ids.len()), offsets.split_off(group.ends.len()));
+            let ids = ids.split_off(group.ids.len());
+            let offsets = offsets.split_off(group.ends.len());
             drop(rest);
 
             ids.fill(group.ids.iter().copied());
@@ -127,7 +128,8 @@ mod tests {
         let expected = Batch { ids: vec![1, 2, 3, 4, 5, 6], offsets: vec![0, 1, 3, 3, 4, 4, 6] };
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]] {
             for (reserved_after, capacity) in [(0, 6), (2, 6), (4, 6), (0, 3), (2, 4), (4, 0), (5, 0)] {
-                let (mut memory, join) = (Memory::default(), Join::new());
+                let mut memory = Memory::default();
+                let join = Join::new();
                 let mut lent = Some(&mut memory);
                 for (count, &number) in order.iter().enumerate() {
                     if count == reserved_after {

@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::many::batch::Batch;
 use crate::token::TokenId;
-use crate::work::interrupt::Ticker;
+use crate::work::interrupt;
 use crate::work::memory::{append, push};
 
 /// The greatest padded length beyond what the rows need: anything longer is a mistake and would fill the memory.
@@ -33,8 +33,7 @@ impl Batch {
 impl<'a> Rows<'a> {
     /// Rows, or `None` if the offsets do not start at 0, descend, or do not end at the number of ids.
     pub fn new(ids: &'a [TokenId], offsets: &'a [i64]) -> Option<Self> {
-        let (first, last) = (*offsets.first()?, *offsets.last()?);
-        let is_sound = first == 0 && last == ids.len() as i64 && offsets.is_sorted();
+        let is_sound = *offsets.first()? == 0 && *offsets.last()? == ids.len() as i64 && offsets.is_sorted();
         is_sound.then_some(Self { ids, offsets })
     }
 
@@ -63,9 +62,7 @@ impl<'a> Rows<'a> {
     /// Copies some rows; a row that does not exist is empty.
     pub fn select(&self, indices: impl Iterator<Item = usize>) -> Batch {
         let mut batch = Batch { ids: Vec::new(), offsets: vec![0] };
-        let mut ticker = Ticker::default();
-        for index in indices {
-            ticker.tick();
+        for index in interrupt::ticking(indices) {
             let row = self.get(index).unwrap_or_default();
             append(&mut batch.ids, row);
             push(&mut batch.offsets, batch.ids.len() as i64);
@@ -108,12 +105,11 @@ impl<'a> Rows<'a> {
             return Err(too_large);
         }
         let size = self.len().checked_mul(length).ok_or(too_large)?;
-        let (mut ids, mut mask) = (Vec::new(), Vec::new());
+        let mut ids = Vec::new();
+        let mut mask = Vec::new();
         ids.try_reserve_exact(size).map_err(|_| too_large)?;
         mask.try_reserve_exact(size).map_err(|_| too_large)?;
-        let mut ticker = Ticker::default();
-        for row in self.iter() {
-            ticker.tick();
+        for row in interrupt::ticking(self.iter()) {
             let end = ids.len() + length;
             if padding.side == Side::Left {
                 ids.resize(end - row.len(), padding.value);
@@ -243,7 +239,8 @@ mod tests {
             prop_assert_eq!(padded.ids.len(), padded.length * texts.len());
             for (row, text) in texts.iter().enumerate() {
                 let range = row * padded.length..(row + 1) * padded.length;
-                let (ids, mask) = (&padded.ids[range.clone()], &padded.mask[range]);
+                let ids = &padded.ids[range.clone()];
+                let mask = &padded.mask[range];
                 let kept: Vec<i32> = ids.iter().zip(mask).filter(|(_, kept)| **kept).map(|(&id, _)| id).collect();
                 prop_assert_eq!(&kept, text);
                 let start = if left { padded.length - text.len() } else { 0 };

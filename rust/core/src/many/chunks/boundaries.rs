@@ -123,7 +123,8 @@ mod tests {
         "Title\n\nOne sentence. Another, longer one!\r\n  \r\nA line\nand its next. \u{1F1E9}\u{1F1EA}e\u{301}";
 
     fn all(boundary: Boundary) -> Vec<&'static str> {
-        let (mut units, mut start) = (Vec::new(), 0);
+        let mut units = Vec::new();
+        let mut start = 0;
         while let Some(end) = boundary.first(TEXT, start, TEXT.len()) {
             units.push(&TEXT[start..end]);
             start = end;
@@ -152,10 +153,13 @@ mod tests {
             places in any::<(usize, usize)>(),
         ) {
             let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-            let (one, other) = (starts[places.0 % starts.len()], starts[places.1 % starts.len()]);
-            let (low, high) = (one.min(other), one.max(other));
+            let one = starts[places.0 % starts.len()];
+            let other = starts[places.1 % starts.len()];
+            let low = one.min(other);
+            let high = one.max(other);
             for (name, boundary) in Boundary::ALL {
-                let (first, last) = (boundary.first(&text, low, high), boundary.last(&text, low, high));
+                let first = boundary.first(&text, low, high);
+                let last = boundary.last(&text, low, high);
                 for at in [first, last].into_iter().flatten() {
                     prop_assert!(low < at && at <= high && text.is_char_boundary(at), "{}", name);
                 }

@@ -12,9 +12,11 @@ type Fence = (u8, usize, usize);
 
 pub(super) fn read(text: &[u8]) -> Structure {
     let mut found = Structure::default();
-    let (mut start, mut fence) = (0, None::<Fence>);
+    let mut start = 0;
+    let mut fence = None::<Fence>;
     // Where the paragraph starts that this line may continue, and whether it may continue a list or a quotation.
-    let (mut paragraph, mut in_container) = (None, false);
+    let mut paragraph = None;
+    let mut in_container = false;
     for line in text.split_inclusive(|&byte| byte == b'\n') {
         let end = start + line.len();
         let bare = line.trim_ascii_end();

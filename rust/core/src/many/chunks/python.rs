@@ -16,7 +16,8 @@ pub(super) fn read(text: &[u8]) -> Structure {
     // Where the comments and decorators before this statement start, how far they are indented, and whether there are
     // decorators.
     let mut head = None::<(usize, usize, bool)>;
-    let (mut end, mut is_indented) = (0, false);
+    let mut end = 0;
+    let mut is_indented = false;
     while end < text.len() {
         let start = end;
         end = statement_end(text, start, &mut found.wholes);
@@ -48,8 +49,10 @@ pub(super) fn read(text: &[u8]) -> Structure {
 /// over several lines.
 fn statement_end(text: &[u8], start: usize, wholes: &mut Vec<Range<usize>>) -> usize {
     // The lines where the open brackets start, and those where what ends in this line starts.
-    let (mut open, mut ended) = (Vec::new(), Vec::new());
-    let (mut at, mut line) = (start, start);
+    let mut open = Vec::new();
+    let mut ended = Vec::new();
+    let mut at = start;
+    let mut line = start;
     while at < text.len() {
         let from = at;
         at = match text[from] {

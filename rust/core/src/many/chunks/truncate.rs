@@ -79,7 +79,8 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
         options: EncodeOptions,
         ids: &mut Vec<TokenId>,
     ) -> Result<(), EncodeError> {
-        let (bytes, before) = (text.as_bytes(), ids.len());
+        let bytes = text.as_bytes();
+        let before = ids.len();
         if Ends::lens(bytes.len(), max_tokens).next() == Some(bytes.len()) {
             self.encode_into(text, options, ids)?;
             if ids.len() - before <= max_tokens {
@@ -111,7 +112,8 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
     ) -> Result<Option<(usize, usize)>, EncodeError> {
         self.work(|tokenizer, scratch| {
             let Ends { head, tail, is_whole } = ends;
-            let (mut start, end) = (0, tail.bytes.len());
+            let mut start = 0;
+            let end = tail.bytes.len();
             let mut room = 0;
             if side != Truncation::Left {
                 let mut measure = Measure::new(tokenizer, head, (max_tokens, 0), b"", options, scratch)?;
@@ -183,7 +185,8 @@ impl Measure<'_, '_> {
     /// a stream returns may still grow.
     fn are_certain(&mut self, number: usize, part: Range<usize>) -> Result<bool, EncodeError> {
         let plain = EncodeOptions { add_special: false, continues: false, ..self.options };
-        let (mut stream, mut count) = (StreamEncoder::new(self.tokenizer, plain)?, Count::default());
+        let mut stream = StreamEncoder::new(self.tokenizer, plain)?;
+        let mut count = Count::default();
         for piece in self.text.bytes[part].chunks(BYTES_AT_ONCE) {
             stream.push(piece, &mut count)?;
             if count.0 > number {
@@ -222,13 +225,15 @@ impl Measure<'_, '_> {
     /// The start of the longest end of the text that fits after `before` and starts at `low` or later, about
     /// `num_tokens` long.
     fn longest_end(&mut self, before: &Segmentable<'_>, low: usize, num_tokens: usize) -> Result<usize, EncodeError> {
-        let (len, max_tokens, num) = (self.len(), self.max_tokens, self.spans.len());
+        let num = self.spans.len();
         let mut from = self.token_end(num - num_tokens).max(low);
         let beyond = self.token_end(num.saturating_sub(num_tokens + TOKENS_BEYOND)).max(low);
         for _ in 0..CODE_POINTS_BEYOND {
             from = if from > beyond { self.previous(from) } else { from };
         }
-        self.search(from, len, |measure, at| Ok(measure.count_joined(before.bytes, at..len)? <= max_tokens))
+        self.search(from, self.len(), |measure, at| {
+            Ok(measure.count_joined(before.bytes, at..measure.len())? <= measure.max_tokens)
+        })
     }
 
     /// The first place from `from` to `to` that fits; `to` always fits.

@@ -90,7 +90,8 @@ mod tests {
                 0..12,
             ),
         ) {
-            let (mut decoder, mut out) = (Utf8Decoder::default(), Vec::new());
+            let mut decoder = Utf8Decoder::default();
+            let mut out = Vec::new();
             for (index, part) in parts.iter().enumerate() {
                 decoder.push(part, &mut out);
                 // Only the incomplete character is held back.

@@ -24,7 +24,7 @@ use crate::decode::{DecodeOptions, is_removed_eos, opening};
 use crate::error::DecodeError;
 use crate::token::TokenId;
 use crate::tokenizer::Tokenizer;
-use crate::work::interrupt::Ticker;
+use crate::work::interrupt;
 use crate::work::memory::{self, append};
 
 /// What a [`StreamDecoder`] outputs.
@@ -188,11 +188,7 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
             if !IS_PROMPT && !self.has_begun {
                 self.begin();
             }
-            let mut ticker = Ticker::default();
-            for &id in ids {
-                ticker.tick();
-                self.take::<IS_PROMPT>(id, out);
-            }
+            interrupt::ticking(ids).for_each(|&id| self.take::<IS_PROMPT>(id, out));
         };
         Ok(memory::catch(work)?)
     }
@@ -210,7 +206,8 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
     #[inline]
     fn take<const IS_PROMPT: bool>(&mut self, id: TokenId, out: &mut Vec<u8>) {
         let tokenizer = self.tokenizer.borrow();
-        let (vocabulary, options) = (tokenizer.vocabulary(), self.options.decode);
+        let vocabulary = tokenizer.vocabulary();
+        let options = self.options.decode;
         if self.is_at_start {
             self.is_at_start = false;
             // All ids have been checked.

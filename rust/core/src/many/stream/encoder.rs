@@ -114,7 +114,8 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
     pub fn new(tokenizer: T, options: EncodeOptions) -> Result<Self, EncodeError> {
         let (bos, eos) = tokenizer.borrow().added_if(options.add_special)?;
         let EncodeOptions { parse_special, .. } = options;
-        let (input, fragment) = (Waiting::default(), Waiting::default());
+        let input = Waiting::default();
+        let fragment = Waiting::default();
         Ok(Self { tokenizer, parse_special, bos, eos, input, fragment, progress: None })
     }
 

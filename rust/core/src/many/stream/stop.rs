@@ -176,7 +176,8 @@ mod tests {
             text in "[ab]{0,14}|[abcd]{0,14}",
         ) {
             let stops = StopStrings::new(&strings).expect("no string is empty");
-            let (mut search, mut out) = (Search::default(), Vec::new());
+            let mut search = Search::default();
+            let mut out = Vec::new();
             for at in 0..text.len() {
                 search.push(&stops, &text.as_bytes()[at..=at], &mut out);
                 let so_far = &text[..=at];
@@ -199,7 +200,8 @@ mod tests {
     #[test]
     fn a_long_string_that_almost_occurs_costs_no_more_than_the_text() {
         let stops = StopStrings::new([format!("{}b", "a".repeat(10_000))]).expect("not empty");
-        let (mut search, mut out) = (Search::default(), Vec::new());
+        let mut search = Search::default();
+        let mut out = Vec::new();
         for _ in 0..1_000_000 {
             search.push(&stops, b"a", &mut out);
         }

@@ -22,7 +22,9 @@ static ROWS: [Row; 1024] = {
     let mut rows = [Row { letter: 0, mark: 0, other: 0 }; 1024];
     let mut code_point = 0;
     while code_point < 0x1_0000 {
-        let (flags, row, bit) = (flags(code_point), &mut rows[code_point as usize / 64], 1 << (code_point % 64));
+        let row = &mut rows[code_point as usize / 64];
+        let bit = 1 << (code_point % 64);
+        let flags = flags(code_point);
         if flags.is_letter() {
             row.letter |= bit;
         } else if flags.is_accent_mark() {
@@ -53,7 +55,8 @@ mod tests {
     #[test]
     fn rows_say_what_flags_say() {
         for code_point in 0x80..0x1_0000 {
-            let (mut bytes, flags) = ([0; 4], flags(code_point));
+            let mut bytes = [0; 4];
+            let flags = flags(code_point);
             utf8::encode(code_point, &mut bytes);
             let (row, bit) = row(bytes).expect("in the basic plane");
             assert_eq!(row.letter >> bit & 1 != 0, flags.is_letter(), "U+{code_point:04X}");

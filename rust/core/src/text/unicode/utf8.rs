@@ -73,6 +73,19 @@ pub fn decode_lossy(text: &[u8], at: usize) -> (u32, usize) {
     }
 }
 
+/// The code points of a text as [`decode_lossy`] reads them, each with its range of bytes.
+pub fn code_points(text: &[u8]) -> impl Iterator<Item = (u32, std::ops::Range<usize>)> {
+    let mut end = 0;
+    std::iter::from_fn(move || {
+        let start = end;
+        (start < text.len()).then(|| {
+            let (code_point, len) = decode_lossy(text, start);
+            end += len;
+            (code_point, start..end)
+        })
+    })
+}
+
 /// Writes a code point, or a surrogate; U+FFFD for a number beyond U+10FFFF.
 #[inline]
 pub fn encode(code_point: u32, out: &mut [u8; 4]) -> &[u8] {
@@ -104,7 +117,8 @@ pub(crate) fn sure_stretches(text: &[u8], is_utf8: bool) -> Vec<std::ops::Range<
     if is_utf8 {
         return std::iter::once(0..complete_len(text)).collect();
     }
-    let (mut stretches, mut at) = (Vec::new(), 0);
+    let mut stretches = Vec::new();
+    let mut at = 0;
     for chunk in text.utf8_chunks() {
         let end = at + chunk.valid().len();
         // An earlier sequence has at most four bytes, so it ends here or inside the character at this position.
@@ -123,11 +137,13 @@ pub(crate) fn sure_stretches(text: &[u8], is_utf8: bool) -> Vec<std::ops::Range<
 /// The end of the last character of `text` that `decode` accepts; 0 if there is none. `decode` takes a position in the
 /// text, and also returns the length of the character there, which is that of [`decode_lossy`].
 pub(crate) fn last_end(text: &[u8], decode: impl Fn(usize) -> (bool, usize)) -> usize {
-    let (mut end, mut ticker) = (complete_len(text), Ticker::default());
+    let mut end = complete_len(text);
+    let mut ticker = Ticker::default();
     while end > 0 {
         // A character starts here, whatever is before it.
         let start = floor(text, end - 1);
-        let (mut at, mut last) = (start, 0);
+        let mut at = start;
+        let mut last = 0;
         while at < end {
             ticker.tick();
             let (is_accepted, len) = decode(at);

@@ -15,7 +15,8 @@ const fn is_printable(byte: u16) -> bool {
 
 const fn spelled() -> [u16; 256] {
     let mut table = [0; 256];
-    let (mut byte, mut next) = (0, 0x100);
+    let mut byte = 0;
+    let mut next = 0x100;
     while byte < 256 {
         if is_printable(byte) {
             table[byte as usize] = byte;

@@ -66,7 +66,9 @@ impl ByteTables {
     /// range, and with the merge of the symbol before and this one, if it is known without a look-up.
     #[inline(always)]
     pub(super) fn symbols(&self, piece: &[u8], mut push: impl FnMut(Symbol, Range<usize>, Option<Merge>)) {
-        let (mut at, mut known, mut walk) = (0, None, self.pairs.walk(piece));
+        let mut at = 0;
+        let mut known = None;
+        let mut walk = self.pairs.walk(piece);
         while let Some(&byte) = piece.get(at) {
             if byte >= 0x80 {
                 let (whole, len) = self.whole_char(piece, at);

@@ -103,7 +103,8 @@ impl CharacterTables {
         BpeScratch { learned, cache, queue, merger, .. }: &mut BpeScratch,
         sink: &mut S,
     ) {
-        let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
+        let bytes = &text.text[..];
+        let sink = &mut Traced { sink, text };
         let mut pass = TextMerging { characters: self, vocabulary, merger };
         if S::SPANS {
             return splitter.split_words(bytes, ends, learned, |start, end| {

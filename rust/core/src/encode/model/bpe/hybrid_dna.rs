@@ -16,7 +16,7 @@ use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::token::TokenId;
 use crate::vocabulary::{DNA_MARKER, Definition, Vocabulary};
-use crate::work::interrupt::Ticker;
+use crate::work::interrupt;
 
 /// Letters of a k-mer.
 const K: usize = 6;
@@ -76,9 +76,7 @@ impl Model for HybridDna {
 
 /// Pushes the k-mers of a stretch of letters.
 fn push_kmers<S: Sink>(vocabulary: &Vocabulary, letters: &[u8], start: usize, oov: TokenId, sink: &mut S) {
-    let mut ticker = Ticker::default();
-    for (letters, from) in letters.chunks(K).zip((start..).step_by(K)) {
-        ticker.tick();
+    for (letters, from) in interrupt::ticking(letters.chunks(K)).zip((start..).step_by(K)) {
         let mut kmer = [b'A'; K + DNA_MARKER.len()];
         kmer[..letters.len()].copy_from_slice(letters);
         kmer[..letters.len()].make_ascii_uppercase();
@@ -109,7 +107,8 @@ impl HybridDna {
         let in_dna = &mut progress.in_dna;
         let mut at = 0;
         loop {
-            let (rest, start) = (&fragment.text[at..], fragment.start + at);
+            let rest = &fragment.text[at..];
+            let start = fragment.start + at;
             let (tag, id) = if *in_dna { (CLOSE, close) } else { (OPEN, open) };
             let found = memmem::find(rest, tag);
             let len = match found {

@@ -62,7 +62,8 @@ struct TextTables {
 
 impl TextTables {
     fn new(vocabulary: &Vocabulary) -> Self {
-        let (texts, len) = (vocabulary.keys(), vocabulary.len());
+        let texts = vocabulary.keys();
+        let len = vocabulary.len();
         let mut whole_tokens = vocabulary.settings().ignore_merges.then(|| WholeTokens::with_capacity(len));
         let mut tables = Self {
             whole_tokens: None,

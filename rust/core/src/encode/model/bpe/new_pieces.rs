@@ -56,7 +56,9 @@ impl NewPieces {
 fn merge(tables: &ByteTables, lanes: &mut Lanes, pieces: &LookedUp<'_>, merging: &mut Vec<u32>, cache: &mut WordCache) {
     lanes.run(&tables.ranks);
     for (lane, new) in merging.drain(..).enumerate() {
-        let (mut ids, mut num_ids, mut are_tokens) = ([0; MAX_SYMBOLS], 0, true);
+        let mut ids = [0; MAX_SYMBOLS];
+        let mut num_ids = 0;
+        let mut are_tokens = true;
         for symbol in lanes.symbols(lane) {
             ids[num_ids % MAX_SYMBOLS] = symbol as TokenId;
             are_tokens &= tables.ranks.is_token(symbol);

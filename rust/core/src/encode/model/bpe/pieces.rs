@@ -25,7 +25,8 @@ pub(super) fn encode<S: Sink>(
     BpeScratch { learned, cache, queue, merger, new_pieces, segment_ids }: &mut BpeScratch,
     sink: &mut S,
 ) {
-    let (text, sink) = (&text.text[..], &mut Traced { sink, text });
+    let sink = &mut Traced { sink, text };
+    let text = &text.text[..];
     let mut encoder = PieceEncoder { tables, text, merger, new_pieces, segment_ids };
     if S::SPANS {
         return splitter.split(text, learned, |start, end| {
@@ -82,7 +83,8 @@ impl PieceEncoder<'_> {
     /// Pushes the tokens of the piece in this range of the text, and caches the ids of its segments.
     #[inline(never)]
     fn encode_new<S: Sink>(&mut self, Range { start, end }: Range<usize>, cache: &mut WordCache, sink: &mut S) {
-        let (tables, text) = (self.tables, self.text);
+        let tables = self.tables;
+        let text = self.text;
         let piece = &text[start..end];
         if S::SPANS && tables.merge_sampled(piece, start, self.merger, sink) {
             return;

@@ -37,8 +37,11 @@ impl Model for Whitespace {
 
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut BpeScratch, sink: &mut S) {
         let Settings { lowercase, escape_whitespaces, .. } = *vocabulary.settings();
-        let (text, mut words) = (fragment.text, Words::new(fragment.start, S::SPANS));
-        let (mut at, mut buffer, mut ticker) = (0, [0; 4], Ticker::default());
+        let text = fragment.text;
+        let mut words = Words::new(fragment.start, S::SPANS);
+        let mut at = 0;
+        let mut buffer = [0; 4];
+        let mut ticker = Ticker::default();
         while at < text.len() {
             ticker.tick();
             if !escape_whitespaces && text[at] < 0x80 {
@@ -128,7 +131,8 @@ mod tests {
     proptest! {
         #[test]
         fn words_lie_between_whitespace(text in "[aZ1. \t\n\r\x0B\x0C\x1C]{0,20}|[aZ ]{60,140}") {
-            let (mut words, mut at) = (Words::new(10, true), 0);
+            let mut words = Words::new(10, true);
+            let mut at = 0;
             while at < text.len() {
                 at += words.add_ascii(&text.as_bytes()[at..], at, true);
             }

@@ -76,7 +76,8 @@ impl WholeChars {
                     (merge.rank, merge.symbol)
                 }
                 [first, second, third] => {
-                    let (left, right) = (pairs.get(first, second), pairs.get(second, third));
+                    let left = pairs.get(first, second);
+                    let right = pairs.get(second, third);
                     let rank = left.rank.min(right.rank);
                     let next = match rank {
                         NO_RANK => NO_MERGE,

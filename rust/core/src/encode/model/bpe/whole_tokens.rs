@@ -41,9 +41,9 @@ impl WholeTokens {
     pub(super) fn push(&mut self, spelled: &[u8], key: Option<Key>) {
         let len = spelled.len();
         self.keys.push(key.unwrap_or_else(|| {
-            let (hash, place) = (self.seed.hash(spelled), self.long_bytes.len());
+            let place = self.long_bytes.len();
             self.long_bytes.extend_from_slice(spelled);
-            if len > 0 { Key::of_long(hash, place, len) } else { Key::default() }
+            if len > 0 { Key::of_long(self.seed.hash(spelled), place, len) } else { Key::default() }
         }));
     }
 

@@ -110,7 +110,9 @@ impl WordQueue {
     pub(crate) fn look_up<'a>(&'a mut self, text: &'a [u8], cache: &WordCache) -> LookedUp<'a> {
         interrupt::check();
         let len = std::mem::take(&mut self.len).min(MAX_WORDS);
-        let (start, ends, probes) = (self.start, &self.ends[..len], &mut self.probes[..len]);
+        let start = self.start;
+        let ends = &self.ends[..len];
+        let probes = &mut self.probes[..len];
         self.start = ends.last().copied().unwrap_or(start);
         cache.probe_all(text, start, ends, probes);
         self.found.look_up(cache, probes);
@@ -278,8 +280,11 @@ mod tests {
     #[test]
     fn ids_come_in_the_order_of_the_words() {
         let text: Vec<u8> = (0..40 * MAX_WORDS).map(|at| (at % 251) as u8).collect();
-        let (mut queue, mut cache) = (WordQueue::default(), WordCache::default());
-        let (mut found, mut expected, mut num_learned) = (Vec::new(), Vec::new(), 0);
+        let mut queue = WordQueue::default();
+        let mut cache = WordCache::default();
+        let mut found = Vec::new();
+        let mut expected = Vec::new();
+        let mut num_learned = 0;
         for round in 0..6 {
             let mut start = round % 3;
             queue.start(start);

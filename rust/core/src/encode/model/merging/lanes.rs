@@ -27,7 +27,8 @@ const BEFORE: [u8; MAX_SYMBOLS] = neighbours(-1);
 const AFTER: [u8; MAX_SYMBOLS] = neighbours(1);
 
 const fn neighbours(distance: i8) -> [u8; MAX_SYMBOLS] {
-    let (mut places, mut at) = ([0; MAX_SYMBOLS], 0);
+    let mut places = [0; MAX_SYMBOLS];
+    let mut at = 0;
     while at < MAX_SYMBOLS {
         places[at] = (at as i8 + distance) as u8;
         at += 1;
@@ -88,8 +89,9 @@ impl PendingPairs {
 
 impl Default for Lanes {
     fn default() -> Self {
-        let (symbols, none) = ([NO_SYMBOL; MAX_SYMBOLS], [NONE; MAX_SYMBOLS]);
-        let lane = Lane { len: 0, symbols, ranks: none, merged: symbols, before: BEFORE, after: AFTER };
+        let symbols = [NO_SYMBOL; MAX_SYMBOLS];
+        let ranks = [NONE; MAX_SYMBOLS];
+        let lane = Lane { len: 0, symbols, ranks, merged: symbols, before: BEFORE, after: AFTER };
         let pending = PendingPairs { pairs: [PendingPair::default(); MAX_PENDING], len: 0 };
         Self { lanes: [lane; MAX_WORDS], len: 0, pending }
     }
@@ -163,8 +165,10 @@ impl Lanes {
                 active[num_merged % MAX_WORDS] = number as u8;
                 num_merged += 1;
 
-                let (gone, merged) = (usize::from(lane.after[at]) % MAX_SYMBOLS, lane.merged[at]);
-                let (left, right) = (usize::from(lane.before[at]), usize::from(lane.after[gone]));
+                let gone = usize::from(lane.after[at]) % MAX_SYMBOLS;
+                let merged = lane.merged[at];
+                let left = usize::from(lane.before[at]);
+                let right = usize::from(lane.after[gone]);
                 lane.symbols[at] = merged;
                 lane.after[at] = right as u8;
                 (lane.ranks[at], lane.ranks[gone]) = (NONE, NONE);
@@ -213,7 +217,8 @@ mod tests {
     /// Merge rules for some pairs.
     fn merges() -> impl Strategy<Value = Vec<Row>> {
         let row = |at: usize| {
-            let (left, right) = (at as Symbol / SYMBOLS, at as Symbol % SYMBOLS);
+            let left = at as Symbol / SYMBOLS;
+            let right = at as Symbol % SYMBOLS;
             prop::option::weighted(0.6, 0..SYMBOLS).prop_map(move |merged| [left, right, merged.unwrap_or(NO_SYMBOL)])
         };
         (0..SYMBOLS as usize * SYMBOLS as usize).map(row).collect::<Vec<_>>().prop_shuffle()
@@ -233,7 +238,8 @@ mod tests {
         fn words_merge_as_they_do_alone(rows in merges(), batches in prop::collection::vec(words(), 1..4)) {
             let table = MergeRanks::of_rows(SYMBOLS as usize, &rows).expect("few");
             // The same scratch space for all batches, as in real use.
-            let (mut lanes, mut merging) = (Lanes::default(), Merging::default());
+            let mut lanes = Lanes::default();
+            let mut merging = Merging::default();
             for words in batches {
                 lanes.clear();
                 for (number, word) in words.iter().enumerate() {

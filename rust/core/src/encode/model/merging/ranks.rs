@@ -123,12 +123,14 @@ impl MergeRanks {
         if !is_present || u64::from(left | right) >> self.symbol_bits != 0 {
             return NO_MERGE;
         }
-        let (pair, mut at) = (self.pair(left, right), slot as usize);
+        let pair = self.pair(left, right);
+        let mut at = slot as usize;
         loop {
             let slot = self.slots[at];
             if self.pair_of(slot) == pair {
                 let rank = slot >> self.distance_bits() & ((1 << self.rank_bits) - 1);
-                let (rank, distance) = (rank as usize, slot & self.max_distance());
+                let rank = rank as usize;
+                let distance = slot & self.max_distance();
                 let is_near = distance != self.max_distance();
                 let symbol =
                     if is_near { self.bases[rank / RANKS_PER_BASE] + distance as Symbol } else { self.merged[rank] };
@@ -217,7 +219,8 @@ mod tests {
         check: impl Fn(&Vocabulary, &MergeRanks),
     ) -> Result<(), VocabularyError> {
         let index = |texts: &[&str]| StringIndex::concatenate(texts).unwrap_or_default();
-        let ((tokens, token_index), (merges, merge_index)) = (index(tokens), index(merges));
+        let (tokens, token_index) = index(tokens);
+        let (merges, merge_index) = index(merges);
         let tokens: Strings<'_> = token_index.view(&tokens);
         let definition =
             Definition { model: "gpt2", pre: Some("gpt-2"), tokens: Some(tokens), ..Definition::default() };

@@ -254,7 +254,9 @@ mod tests {
                     }
                     symbols.push(symbol);
                 };
-                let (mut at, mut known, mut walk) = (0, None, pairs.walk(&piece));
+                let mut at = 0;
+                let mut known = None;
+                let mut walk = pairs.walk(&piece);
                 while let Some(&byte) = piece.get(at) {
                     if byte >= 0x80 {
                         push(bytes[usize::from(byte)], known.take());

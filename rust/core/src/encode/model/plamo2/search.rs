@@ -40,7 +40,8 @@ impl Plamo2 {
 
         let keys = &self.automaton;
         // The automaton's state at `end`, and the length of the longest stopper in it, or 0.
-        let (mut state, mut stopper) = (ROOT, 0);
+        let mut state = ROOT;
+        let mut stopper = 0;
         let mut end = text.len();
         let mut ticker = Ticker::default();
         while end > start {
@@ -54,7 +55,8 @@ impl Plamo2 {
                 state = ROOT;
             }
 
-            let (mut best, mut best_id) = (i64::MAX, UNKNOWN);
+            let mut best = i64::MAX;
+            let mut best_id = UNKNOWN;
             stopper = 0;
             for (len, id) in keys.keys(state) {
                 let token_cost = self.costs[id as usize];

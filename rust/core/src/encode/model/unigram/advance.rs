@@ -146,7 +146,8 @@ impl Unigram {
         sink: &mut S,
     ) {
         let (Some(cuts), Some(characters)) = (&self.cuts, self.normalizer.characters()) else { return };
-        let (candidates, normalizer) = (&self.candidates, &self.normalizer);
+        let candidates = &self.candidates;
+        let normalizer = &self.normalizer;
         let sink = &mut Scored { sink, candidates, score: 0.0 };
         (scratch.after_unknown, scratch.unknown_score) = (progress.after_unknown, 0.0);
         let continues = progress.len > 0;
@@ -188,7 +189,10 @@ impl Unigram {
 
     /// The last place of a normalized text that every path passes through, whatever follows.
     fn last_passed(&self, text: &[u8]) -> usize {
-        let (mut at, mut reach, mut passed, mut ticker) = (0, 0, 0, Ticker::default());
+        let mut at = 0;
+        let mut reach = 0;
+        let mut passed = 0;
+        let mut ticker = Ticker::default();
         let Candidates { tokens, long, .. } = &self.candidates;
         let mut starts = long.as_ref().filter(|_| text.len() > SHORT).map(|long| long.starts(text));
         while at < text.len() && self.is_finite {

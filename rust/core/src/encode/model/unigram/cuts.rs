@@ -42,7 +42,9 @@ impl Cuts {
         let pairs = adjacent_chars(tokens.clone().map(|token| token.0))?;
 
         // The best path scores no less than one token per character, and no more than the highest score for each.
-        let (mut lowest_bit, mut per_char, mut highest) = (lowest_bit(unknown_score), unknown_score.abs(), 0f32);
+        let mut lowest_bit = lowest_bit(unknown_score);
+        let mut per_char = unknown_score.abs();
+        let mut highest = 0f32;
         for (text, score) in tokens.clone() {
             lowest_bit = lowest_bit.min(self::lowest_bit(score));
             highest = highest.max(score.abs());
@@ -80,7 +82,8 @@ impl Cuts {
 fn adjacent_chars<'a>(mut tokens: impl Iterator<Item = &'a [u8]>) -> Option<CharPairs> {
     let mut pairs = CharPairsBuilder::default();
     tokens.try_for_each(|token| {
-        let (mut at, mut before) = (0, None);
+        let mut at = 0;
+        let mut before = None;
         while at < token.len() {
             let (character, len) = utf8::decode(token, at)?;
             at += len;
@@ -96,7 +99,8 @@ fn adjacent_chars<'a>(mut tokens: impl Iterator<Item = &'a [u8]>) -> Option<Char
 /// The exponent of the lowest bit that is set in a finite number; a high one for zero, which has no such bit.
 fn lowest_bit(score: f32) -> i32 {
     let bits = score.to_bits() & !(1 << 31);
-    let (exponent, fraction) = ((bits >> 23) as i32, bits & 0x7F_FFFF);
+    let exponent = (bits >> 23) as i32;
+    let fraction = bits & 0x7F_FFFF;
     let (exponent, significand) = if exponent == 0 { (1, fraction) } else { (exponent, fraction | 1 << 23) };
     if significand == 0 { 200 } else { exponent - 150 + significand.trailing_zeros() as i32 }
 }

@@ -223,7 +223,9 @@ impl Candidates {
     fn follow(&self, vocabulary: &Vocabulary, steps: &mut [TokenId], push: &mut dyn FnMut(TokenId, usize)) {
         let len = |step: TokenId| if step < 0 { !step as usize } else { vocabulary.text(step).len() };
         let end = steps.len() - 1;
-        let (mut at, mut step, mut ticker) = (end, steps[end], Ticker::default());
+        let mut at = end;
+        let mut step = steps[end];
+        let mut ticker = Ticker::default();
         while at > 0 {
             ticker.tick();
             let len = at.min(len(step));
@@ -232,7 +234,8 @@ impl Candidates {
         }
         while at < end {
             ticker.tick();
-            let (step, len) = (steps[at], len(steps[at]));
+            let step = steps[at];
+            let len = len(step);
             push(if step < 0 { self.unknown } else { step }, len);
             at += len;
         }

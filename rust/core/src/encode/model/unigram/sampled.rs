@@ -86,7 +86,8 @@ impl Paths {
     }
 
     fn add(&mut self, start: usize, len: usize, token: TokenId, score: f64) {
-        let (index, position) = (self.edges.len() as u32, &mut self.positions[start + len]);
+        let index = self.edges.len() as u32;
+        let position = &mut self.positions[start + len];
         // Only damaged files have scores that are not numbers; such a token is never chosen if there is another one.
         let score = if score.is_nan() { f64::NEG_INFINITY } else { score };
         push(&mut self.edges, Edge { start: start as u32, token, score, before: position.last });
@@ -123,11 +124,11 @@ impl Paths {
         self.path.clear();
         let mut at = end;
         while at > 0 {
-            let (total, mut rest) = (self.positions[at].total, random.fraction());
+            let mut rest = random.fraction();
             let mut chosen = None;
             for edge in self.edges_to(at) {
                 chosen = Some(edge);
-                rest -= (self.weight(edge, alpha) - total).exp();
+                rest -= (self.weight(edge, alpha) - self.positions[at].total).exp();
                 if rest < 0.0 {
                     break;
                 }
@@ -179,7 +180,9 @@ impl Unigram {
     pub(crate) fn continue_best(&self, fragment: Fragment<'_>, best: &mut BestPaths) -> Result<(), EncodeError> {
         let mut normalized = Rewritten::empty(0, false);
         self.normalizer.normalize(fragment.text, fragment.continues, &mut normalized);
-        let (mut lists, mut found, mut is_over) = (vec![best.last.clone()], Vec::new(), false);
+        let mut lists = vec![best.last.clone()];
+        let mut found = Vec::new();
+        let mut is_over = false;
         Paths::default().find(&self.candidates, &normalized.text, |paths, at| {
             if at == 0 || is_over {
                 return;
@@ -208,7 +211,8 @@ impl Unigram {
     /// The tokens of each path and the sum of their scores, best first.
     pub(crate) fn best(&self, best: &BestPaths) -> Vec<(Vec<TokenId>, f64)> {
         let path = |last: usize| {
-            let (mut tokens, mut at) = (Vec::new(), last);
+            let mut tokens = Vec::new();
+            let mut at = last;
             while at > 0 {
                 let Step { token, before, .. } = best.steps[at];
                 push(&mut tokens, token);

@@ -331,7 +331,8 @@ impl<S: Sink> Pass<'_, S> {
         interrupt::check();
         for at in 0..self.scratch.queue.len() {
             let (probe, start) = self.scratch.queue.get(at);
-            let (end, is_after_space) = (start + probe.key.word_len(), probe.key.is_marked());
+            let end = start + probe.key.word_len();
+            let is_after_space = probe.key.is_marked();
             if self.push_cached(source, start, end, is_after_space, probe) {
                 self.scratch.after_unknown = false;
             } else {
@@ -354,8 +355,10 @@ impl<S: Sink> Pass<'_, S> {
 
         ids.clear();
         let unknown = self.candidates.unknown;
-        let (mut has_unknown, mut known_score) = (false, 0.0);
-        let (mut at, place) = (0, tracer.place(source, start, end, is_after_space));
+        let mut has_unknown = false;
+        let mut known_score = 0.0;
+        let mut at = 0;
+        let place = tracer.place(source, start, end, is_after_space);
         let score =
             self.candidates.best_path(self.vocabulary, segment, 0.0, Some(self.cuts.bounds()), lattice, |id, len| {
                 let is_unknown = id == unknown;

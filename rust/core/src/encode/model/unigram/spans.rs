@@ -39,8 +39,8 @@ impl SpanTracker {
         let covered = self.covered;
         let space_len = if is_after_space { ESCAPED_SPACE.len() } else { 0 };
         if source.normalized.is_some() {
-            let (start, has_first_space) = (start - space_len, source.is_after_space);
-            return SegmentPlace { start, covered, has_first_space, space_len, normalized: source.normalized };
+            let SourceText { normalized, is_after_space: has_first_space, .. } = source;
+            return SegmentPlace { start: start - space_len, covered, has_first_space, space_len, normalized };
         }
         self.covered = self.offset + end;
         SegmentPlace { start: self.offset + start, covered, has_first_space: false, space_len, normalized: None }
@@ -109,7 +109,8 @@ impl SegmentPlace<'_> {
                 start..self.start + to.saturating_sub(self.space_len)
             }
             Some(normalized) => {
-                let (from, to) = (self.start + from, self.start + to);
+                let from = self.start + from;
+                let to = self.start + to;
                 let span = normalized.span(from..to);
                 if from == 0 && self.has_first_space { self.covered..span.end } else { span }
             }

@@ -126,7 +126,8 @@ fn tile(
     from: usize,
     mut longest: impl FnMut(usize) -> Option<(TokenId, usize)>,
 ) -> bool {
-    let (mut start, mut ticker) = (from, Ticker::default());
+    let mut start = from;
+    let mut ticker = Ticker::default();
     while start < PHANTOM_LEN + len {
         ticker.tick();
         let Some((id, token_len)) = longest(start) else { return false };

@@ -16,7 +16,9 @@ impl Automaton {
         end: usize,
         mut matched: impl FnMut(usize, usize),
     ) -> usize {
-        let (mut failed, mut at, mut ticker) = (FailedRun::default(), start, Ticker::default());
+        let mut failed = FailedRun::default();
+        let mut at = start;
+        let mut ticker = Ticker::default();
         while at < end {
             if !self.may_start[usize::from(text[at])] {
                 at += 1;
@@ -52,7 +54,8 @@ impl Automaton {
 
     /// The end of the match that starts at `start`, or `start` if none does; `None` if that depends on later text.
     fn decided_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> Option<usize> {
-        let (mut row, mut at) = (START * self.stride, start);
+        let mut row = START * self.stride;
+        let mut at = start;
         let mut matched = start;
         // Where the attempt entered its current state or last matched.
         let mut since = at;

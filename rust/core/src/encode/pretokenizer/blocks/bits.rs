@@ -75,7 +75,8 @@ impl WordChars {
             }
             None => {
                 let flags = unicode::flags(code_point(bytes));
-                let (letter, mark) = (flags.is_letter(), flags.is_accent_mark());
+                let letter = flags.is_letter();
+                let mark = flags.is_accent_mark();
                 let other = !(letter || mark || flags.is_number() || flags.is_whitespace());
                 (letter || mark && marks_are_letters, other || mark && marks_are_others)
             }
@@ -146,10 +147,10 @@ impl Bits {
         let end = len as u32;
         let blank = blank | space;
         let other = below(end) & !(letter | digit | blank | newline | lead | inner);
-        let (isolated, is_closed) = (words.isolated_ascii(block, other), is_last);
+        let isolated = words.isolated_ascii(block, other);
         let other = other & !isolated;
         let mut bits =
-            Self { letter, digit, space, blank, newline, isolated, other, apostrophe, inner, end, is_closed };
+            Self { letter, digit, space, blank, newline, isolated, other, apostrophe, inner, end, is_closed: is_last };
 
         if lead != 0 {
             let isolates_han = matches!(words, WordChars::DeepSeek | WordChars::KimiK2);
@@ -173,7 +174,8 @@ impl Bits {
         let mut padded = [0; BLOCK + 4];
         padded[..BLOCK].copy_from_slice(block);
 
-        let (mut other, mut isolated) = (0, 0);
+        let mut other = 0;
+        let mut isolated = 0;
         for at in places(leads & !letter) {
             let bytes = [padded[at], padded[at + 1], padded[at + 2], padded[at + 3]];
             let class = words.class(bytes);

@@ -29,14 +29,16 @@ impl Boundaries {
     #[inline(always)]
     pub(super) fn add_case_changes(&mut self, block: Block<'_>) {
         let letter = block.bits.letter;
-        let (lower_half, ascii) = (bit_of_bytes::<5>(block.bytes), !bit_of_bytes::<7>(block.bytes));
-        let (upper, lower, beyond) = (letter & ascii & !lower_half, letter & ascii & lower_half, letter & !ascii);
+        let lower_half = bit_of_bytes::<5>(block.bytes);
+        let ascii = !bit_of_bytes::<7>(block.bytes);
+        let upper = letter & ascii & !lower_half;
+        let lower = letter & ascii & lower_half;
         let is_before = |is: fn(&u8) -> bool| match &block.inside {
             Some(OpenRun::Letters(byte)) => u64::from(is(byte)),
             _ => 0,
         };
         self.starts |= upper & (after(lower) | is_before(u8::is_ascii_lowercase));
-        self.doubt((upper & (after(beyond) | is_before(|byte| !byte.is_ascii()))).trailing_zeros());
+        self.doubt((upper & (after(letter & !ascii) | is_before(|byte| !byte.is_ascii()))).trailing_zeros());
     }
 
     /// A short run of digits at the end of an open block may turn out to be longer.

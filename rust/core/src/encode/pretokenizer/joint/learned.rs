@@ -257,7 +257,8 @@ impl Learned {
     ) -> Option<(Vec<StageState>, Vec<usize>)> {
         let mut walk = Walk { stages, classes: &self.classes, states: &mut state, num_passed: 0, ends: Vec::new() };
         walk.take(0, event);
-        let (num_left, num_passed) = (walk.num_held(), walk.num_passed);
+        let num_left = walk.num_held();
+        let num_passed = walk.num_passed;
         let ends = walk.ends.iter().map(|end| num_passed - end + num_left).collect();
         (num_left <= MAX_HELD).then_some((state, ends))
     }

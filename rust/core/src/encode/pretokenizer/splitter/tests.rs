@@ -47,7 +47,9 @@ proptest! {
     ) {
         let text = runs.iter().flat_map(|&(unit, times)| unit.repeat(times).into_bytes()).collect::<Vec<_>>();
         for case in CASES.iter() {
-            let (mut expected, mut pieces, mut learned) = (Vec::new(), Vec::new(), Learned::default());
+            let mut expected = Vec::new();
+            let mut pieces = Vec::new();
+            let mut learned = Learned::default();
             case.split(&text, |start, end| expected.push((start, end)));
             case.splitter.split(&text[..0], &mut learned, |_, _| ());
             learned.spend();
@@ -68,7 +70,8 @@ fn what_is_learned_is_bounded() {
         })
         .collect();
     for case in CASES.iter() {
-        let (mut learned, mut poor) = (Learned::default(), Learned::default());
+        let mut learned = Learned::default();
+        let mut poor = Learned::default();
         case.splitter.split(b"", &mut poor, |_, _| ());
         let mut expected = Vec::new();
         poor.spend();

@@ -73,7 +73,8 @@ impl Lanes {
         };
         let classes = bytes.map(|bytes| {
             let half = |bytes| _mm256_and_si256(bytes, _mm256_set1_epi8(15));
-            let (low, high) = (half(bytes), half(_mm256_srli_epi16::<4>(bytes)));
+            let low = half(bytes);
+            let high = half(_mm256_srli_epi16::<4>(bytes));
             _mm256_and_si256(_mm256_shuffle_epi8(low_half, low), _mm256_shuffle_epi8(high_half, high))
         });
         Self { bytes, classes }

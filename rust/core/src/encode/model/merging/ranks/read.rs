@@ -22,10 +22,10 @@ use crate::work::threads::{join, lock};
 impl MergeRanks {
     /// The symbols of each rule, in order of rank. Texts that are not tokens become new symbols.
     pub(super) fn read(&mut self, vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<Row> {
-        let (len, half) = (merges.len(), merges.len() / 2);
+        let half = merges.len() / 2;
         let tokens = vocabulary.keys();
         let tokens: Vec<Key> = (0..tokens.len()).map(|id| tokens.key(id).unwrap_or(Key::OTHER)).collect();
-        let mut rows = vec![Row::default(); len];
+        let mut rows = vec![Row::default(); merges.len()];
         let (first, second) = rows.split_at_mut(half);
         let second = Mutex::new(second);
         let look_up = |start, rows: &mut [Row]| find_tokens(vocabulary, &tokens, merges, start, rows);
