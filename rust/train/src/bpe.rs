@@ -21,7 +21,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ggtok_core::internals::interrupt::Ticker;
+use ggtok_core::internals::interrupt;
 use ggtok_core::internals::spelling::byte_level::{spell, unspell};
 use ggtok_core::internals::{Splitter, nearest};
 use ggtok_core::vocab::{Definition, PRE_TOKENIZERS, StringIndex};
@@ -250,12 +250,12 @@ fn whole_characters(
     symbols: &mut Symbols,
     merges: &mut Vec<(Symbol, Symbol)>,
 ) -> HashMap<char, Symbol> {
-    let mut ticker = Ticker::default();
-    let texts = words.iter().inspect(|_| ticker.tick()).filter_map(|(word, _)| std::str::from_utf8(word).ok());
+    let texts = interrupt::ticking(words.iter()).filter_map(|(word, _)| std::str::from_utf8(word).ok());
     let characters: BTreeSet<char> = texts.flat_map(str::chars).collect();
     let symbol_of = |character: char| {
-        let (mut buffer, mut symbol) = ([0; 4], None);
+        let mut buffer = [0; 4];
         let encoded = character.encode_utf8(&mut buffer).as_bytes();
+        let mut symbol = None;
         for (at, &byte) in encoded.iter().enumerate() {
             let right = bytes[usize::from(byte)];
             symbol = Some(symbol.map_or(right, |left| {

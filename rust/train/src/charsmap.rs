@@ -16,7 +16,7 @@ use std::fmt;
 
 use ggtok_core::VocabularyError;
 use ggtok_core::internals::Charsmap;
-use ggtok_core::internals::interrupt::Ticker;
+use ggtok_core::internals::interrupt::{self, Ticker};
 
 use super::Normalize;
 
@@ -119,9 +119,8 @@ impl NormalizationRules {
     /// ```
     pub fn from_tsv(tsv: &str) -> Result<Self, RulesError> {
         let mut rules = BTreeMap::new();
-        let mut ticker = Ticker::default();
-        for (line, text) in (1..).zip(tsv.lines()).filter(|(_, text)| !text.trim().is_empty()) {
-            ticker.tick();
+        let lines = (1..).zip(tsv.lines()).filter(|(_, text)| !text.trim().is_empty());
+        for (line, text) in interrupt::ticking(lines) {
             let character = |word: &str| {
                 let digits = word.strip_prefix("U+").unwrap_or(word);
                 let code_point = u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'));
@@ -130,7 +129,8 @@ impl NormalizationRules {
             };
             let mut fields = text.split('\t').map(|field| field.split_whitespace().map(character).collect());
             let mut field = || fields.next().unwrap_or(Ok(String::new()));
-            let (sequence, replacement) = (field()?, field()?);
+            let sequence = field()?;
+            let replacement = field()?;
             match sequence.len() {
                 0 => return Err(RulesError::Empty { line }),
                 1..=MAX_LEN => {}
@@ -154,9 +154,8 @@ impl NormalizationRules {
     /// # Errors
     /// [`RulesError::TooLarge`]: the array would have more than 2²¹ units.
     pub fn compile(&self) -> Result<Vec<u8>, RulesError> {
-        let (mut replacements, mut ticker): (BTreeMap<&str, u32>, _) = (BTreeMap::new(), Ticker::default());
-        for text in self.rules.values() {
-            ticker.tick();
+        let mut replacements: BTreeMap<&str, u32> = BTreeMap::new();
+        for text in interrupt::ticking(self.rules.values()) {
             replacements.insert(text, 0);
         }
         let mut texts = Vec::new();
@@ -215,7 +214,8 @@ pub fn normalizer(charsmap: &[u8]) -> Result<Option<Box<Normalize>>, VocabularyE
     }
     let map = Charsmap::new(charsmap)?;
     Ok(Some(Box::new(move |text, out| {
-        let (mut rest, mut ticker) = (text.as_bytes(), Ticker::default());
+        let mut rest = text.as_bytes();
+        let mut ticker = Ticker::default();
         while let Some(&first) = rest.first() {
             ticker.tick();
             let (len, replacement) = map.longest_prefix(rest).unwrap_or_else(|| {

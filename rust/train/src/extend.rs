@@ -35,7 +35,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use ggtok_core::internals::interrupt::Ticker;
+use ggtok_core::internals::interrupt;
 use ggtok_core::internals::spelling::ESCAPED_SPACE;
 use ggtok_core::internals::{Class, Splitter, WordPieceNormalizer, split_rule};
 use ggtok_core::tables::loader_texts;
@@ -138,7 +138,8 @@ impl Extender {
     /// - [`TrainError::Stopped`]: `progress` stopped the training.
     pub fn extend(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained> {
         let vocabulary = self.base.vocabulary();
-        let (kind, old) = (vocabulary.kind(), vocabulary.len());
+        let kind = vocabulary.kind();
+        let old = vocabulary.len();
         let characters = self.characters(words)?;
         let texts: Vec<&[u8]> = ids(vocabulary)
             .map(|id| vocabulary.text(id))
@@ -207,9 +208,8 @@ impl Extender {
         if kind == Kind::Bpe {
             return Ok(Vec::new());
         }
-        let (mut counts, mut ticker) = (WordTable::default(), Ticker::default());
-        for (word, count) in words.iter() {
-            ticker.tick();
+        let mut counts = WordTable::default();
+        for (word, count) in interrupt::ticking(words.iter()) {
             let mut add = |character: &[u8]| counts.add(character, count);
             if kind == Kind::WordPiece {
                 letters(word).for_each(add);

@@ -143,10 +143,8 @@ impl<R: Rules> Merger<R> {
             count_pairs(&cells, &weights, threads, |left, right| rules.allows(&symbols, left, right));
         let num_lists = if R::BY_TEXT || R::BY_PARTS { symbols.len() } else { 0 };
         let mut totals = vec![0; if R::BY_PARTS { symbols.len() } else { 0 }];
-        let mut ticker = Ticker::default();
         if R::BY_PARTS {
-            for cell in cells.iter().filter(|cell| cell.symbol != BREAK) {
-                ticker.tick();
+            for cell in interrupt::ticking(&cells).filter(|cell| cell.symbol != BREAK) {
                 totals[cell.symbol as usize] += weights[cell.word as usize];
             }
         }
@@ -163,10 +161,7 @@ impl<R: Rules> Merger<R> {
             least_count: least_count.max(1),
             merges: Vec::new(),
         };
-        for pair in counted {
-            ticker.tick();
-            merger.add(pair);
-        }
+        interrupt::ticking(counted).for_each(|pair| merger.add(pair));
         merger
     }
 
@@ -176,8 +171,8 @@ impl<R: Rules> Merger<R> {
         let mut places = Vec::new();
         while self.symbols.len() < num_symbols {
             interrupt::check();
-            let (done, total) = (self.symbols.len() - first, num_symbols - first);
-            if progress(Phase::Merging, done as u64, total as u64) == ControlFlow::Break(()) {
+            let done = self.symbols.len() - first;
+            if progress(Phase::Merging, done as u64, (num_symbols - first) as u64) == ControlFlow::Break(()) {
                 return Err(TrainError::Stopped);
             }
             let Some(pair) = self.best() else { break };
@@ -188,7 +183,8 @@ impl<R: Rules> Merger<R> {
 
     /// Adds a pair with its places.
     fn add(&mut self, pair: Pair) {
-        let (Pair { left, right, .. }, index) = (pair, self.pairs.len() as u32);
+        let Pair { left, right, .. } = pair;
+        let index = self.pairs.len() as u32;
         self.pairs.push(pair);
         if !self.touching.is_empty() {
             self.touching[left as usize].push(index);
@@ -206,8 +202,8 @@ impl<R: Rules> Merger<R> {
         let priority = if count < self.least_count { 0 } else { self.rules.priority(count, sides) };
         if std::mem::replace(&mut self.pairs[index as usize].priority, priority) != priority && priority != 0 {
             let tie = self.rules.tie(&self.symbols, left, right);
-            let (rules, symbols, pairs) = (&self.rules, &self.symbols, &self.pairs);
-            self.queue.push(QueuedPair { priority, tie, pair: index }, before(rules, symbols, pairs));
+            let before = before(&self.rules, &self.symbols, &self.pairs);
+            self.queue.push(QueuedPair { priority, tie, pair: index }, before);
         }
     }
 
@@ -235,14 +231,14 @@ impl<R: Rules> Merger<R> {
     /// Drops the places where a pair no longer is, and counts the others.
     fn recount(&mut self, index: u32) -> u64 {
         let Pair { left, right, start, len, .. } = self.pairs[index as usize];
-        let (cells, left_cells) = (&self.cells, self.symbols.cells(left));
+        let left_cells = self.symbols.cells(left);
         let places = &mut self.places[start..start + len];
-        let (mut kept, mut count, mut ticker) = (0, 0, Ticker::default());
-        for from in 0..places.len() {
-            ticker.tick();
+        let mut kept = 0;
+        let mut count = 0;
+        for from in interrupt::ticking(0..len) {
             let at = places[from] as usize;
-            if cells[at].symbol == left && cells[at + left_cells].symbol == right {
-                count += self.weights[cells[at].word as usize];
+            if self.cells[at].symbol == left && self.cells[at + left_cells].symbol == right {
+                count += self.weights[self.cells[at].word as usize];
                 places[kept] = at as u32;
                 kept += 1;
             }
@@ -277,9 +273,9 @@ impl<R: Rules> Merger<R> {
 
         // If both symbols are the same, a place may overlap the previous one, which has merged.
         let left_cells = self.symbols.cells(left);
-        let (mut kept, mut weight, mut ticker) = (start, 0, Ticker::default());
-        for from in start..start + len {
-            ticker.tick();
+        let mut kept = start;
+        let mut weight = 0;
+        for from in interrupt::ticking(start..start + len) {
             let at = self.places[from] as usize;
             if self.cells[at].symbol != left || self.cells[at + left_cells].symbol != right {
                 continue;
@@ -301,9 +297,9 @@ impl<R: Rules> Merger<R> {
         // The pairs with the symbol before, then those with the symbol after, including the new symbol twice in a row.
         for is_right in [false, true] {
             found.clear();
-            for &at in &self.places[start..kept] {
-                ticker.tick();
-                let (before, after) = (self.cells[at as usize - 1].symbol, self.cells[at as usize + cells].symbol);
+            for &at in interrupt::ticking(&self.places[start..kept]) {
+                let before = self.cells[at as usize - 1].symbol;
+                let after = self.cells[at as usize + cells].symbol;
                 if is_right && after != BREAK {
                     found.push(u64::from(after) << 32 | u64::from(at));
                 } else if !is_right && before != BREAK && before != joined {
@@ -331,13 +327,10 @@ impl<R: Rules> Merger<R> {
 
     /// Adds a pair whose places are the lower halves of `group`.
     fn add_group(&mut self, left: Symbol, right: Symbol, group: &[u64], may_exist: bool) {
-        let (places, mut ticker) = (|| group.iter().map(|&place| place as u32), Ticker::default());
-        let weight = |at| {
-            ticker.tick();
-            self.weights[self.cells[at as usize].word as usize]
-        };
-        let count = places().map(weight).sum();
-        let (start, len) = (self.places.len(), group.len());
+        let places = || group.iter().map(|&place| place as u32);
+        let weight = |at: u32| self.weights[self.cells[at as usize].word as usize];
+        let count = interrupt::ticking(places()).map(weight).sum();
+        let start = self.places.len();
         let known = if may_exist { self.find(left, right) } else { None };
         if let Some(index) = known {
             // The pair's old places first, then the new ones.
@@ -345,11 +338,11 @@ impl<R: Rules> Merger<R> {
             self.places.extend_from_within(old.start..old.start + old.len);
             self.places.extend(places());
             let pair = &mut self.pairs[index as usize];
-            (pair.start, pair.len, pair.count) = (start, old.len + len, old.count + count);
+            (pair.start, pair.len, pair.count) = (start, old.len + group.len(), old.count + count);
             self.enqueue(index);
         } else {
             self.places.extend(places());
-            self.add(Pair { left, right, count, merged: 0, priority: 0, start, len });
+            self.add(Pair { left, right, count, merged: 0, priority: 0, start, len: group.len() });
         }
     }
 
@@ -363,9 +356,7 @@ impl<R: Rules> Merger<R> {
 
     /// Puts the pairs of a symbol into the queue again, because its count has changed.
     fn enqueue_touching(&mut self, side: Symbol) {
-        let mut ticker = Ticker::default();
-        for at in 0..self.touching[side as usize].len() {
-            ticker.tick();
+        for at in interrupt::ticking(0..self.touching[side as usize].len()) {
             let index = self.touching[side as usize][at];
             if self.pairs[index as usize].len > 0 {
                 self.enqueue(index);

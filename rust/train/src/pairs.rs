@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use ggtok_core::internals::Seed;
-use ggtok_core::internals::interrupt::{self, Ticker};
+use ggtok_core::internals::interrupt;
 
 use super::symbols::Symbol;
 use super::work::work;
@@ -69,10 +69,9 @@ fn key(left: Symbol, right: Symbol) -> u64 {
 
 /// Calls `found` with the place, left and right symbol of every pair that starts in `range`.
 fn each_pair(cells: &[Cell], range: std::ops::Range<usize>, mut found: impl FnMut(usize, u64)) {
-    let mut ticker = Ticker::default();
-    for at in range {
-        ticker.tick();
-        let (left, right) = (cells[at].symbol, cells[at + 1].symbol);
+    for at in interrupt::ticking(range) {
+        let left = cells[at].symbol;
+        let right = cells[at + 1].symbol;
         if left != BREAK && right != BREAK {
             found(at, key(left, right));
         }
@@ -96,17 +95,15 @@ pub(super) fn count_pairs(
     });
     let mut tables = tables.into_iter();
     let mut all = tables.next().unwrap_or_default();
-    let mut ticker = Ticker::default();
-    for (pair, (count, len)) in tables.flatten() {
-        ticker.tick();
+    for (pair, (count, len)) in interrupt::ticking(tables.flatten()) {
         let entry = all.entry(pair).or_default();
         *entry = (entry.0 + count, entry.1 + len);
     }
 
     let mut pairs: Vec<Pair> = Vec::with_capacity(all.len());
-    for (&pair, &(count, len)) in &all {
-        ticker.tick();
-        let (left, right) = ((pair >> 32) as u32, pair as u32);
+    for (&pair, &(count, len)) in interrupt::ticking(&all) {
+        let left = (pair >> 32) as u32;
+        let right = pair as u32;
         if allows(left, right) {
             pairs.push(Pair { left, right, count, merged: 0, priority: 0, start: 0, len });
         }
@@ -115,8 +112,7 @@ pub(super) fn count_pairs(
     let mut end = 0;
     // From here on, the table holds the position for a pair's next place.
     all.values_mut().for_each(|entry| entry.1 = usize::MAX);
-    for pair in &mut pairs {
-        ticker.tick();
+    for pair in interrupt::ticking(&mut pairs) {
         pair.start = end;
         end += pair.len;
         all.insert(key(pair.left, pair.right), (0, pair.start));

@@ -64,7 +64,8 @@ impl<'a> SpilledRuns<'a> {
         for (number, run) in runs.iter_mut().enumerate() {
             heap.extend(run.next(&mut self.file)?.map(|(word, count)| Reverse((word, number, count))));
         }
-        let (mut current, mut total): (Option<Vec<u8>>, u64) = (None, 0);
+        let mut current: Option<Vec<u8>> = None;
+        let mut total = 0;
         while let Some(Reverse((word, number, count))) = heap.pop() {
             interrupt::check();
             heap.extend(runs[number].next(&mut self.file)?.map(|(word, count)| Reverse((word, number, count))));
@@ -107,7 +108,8 @@ impl RunReader {
 
     /// Reads a LEB128 number.
     fn number(&mut self, file: &mut dyn Spill) -> io::Result<u64> {
-        let (mut number, mut shift) = (0, 0);
+        let mut number = 0;
+        let mut shift = 0;
         loop {
             self.need(file, 1)?;
             let byte = self.buffer[self.used];
@@ -127,8 +129,8 @@ impl RunReader {
         }
         self.buffer.drain(..self.used);
         self.used = 0;
-        let (have, left) = (self.buffer.len(), (self.end - self.at) as usize);
-        let wanted = len.max(BUFFER).min(have + left);
+        let have = self.buffer.len();
+        let wanted = len.max(BUFFER).min(have + (self.end - self.at) as usize);
         if wanted < len {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

@@ -122,7 +122,10 @@ impl Spaces {
 
     /// Calls `word` with each word of an escaped text.
     fn split(&self, text: &[u8], word: &mut impl FnMut(&[u8])) {
-        let (mut start, mut at, mut in_run, mut ticker) = (0, 0, true, Ticker::default());
+        let mut start = 0;
+        let mut at = 0;
+        let mut in_run = true;
+        let mut ticker = Ticker::default();
         while at < text.len() {
             ticker.tick();
             let is_space = text[at..].starts_with(ESCAPED_SPACE);
@@ -156,7 +159,8 @@ fn wordpiece_words(normalizer: &WordPieceNormalizer, text: &[u8], buffer: &mut V
     };
     buffer.clear();
     buffer.extend_from_slice(ESCAPED_SPACE);
-    let (mut at, mut ticker) = (0, Ticker::default());
+    let mut at = 0;
+    let mut ticker = Ticker::default();
     while at < text.len() {
         ticker.tick();
         let (character, len) = normalizer.character(text, at);
@@ -194,7 +198,9 @@ impl SpecialTexts {
 
     /// Calls `part` with the stretches between the texts.
     fn each_part(&self, text: &[u8], mut part: impl FnMut(&[u8])) {
-        let (mut start, mut at, mut ticker) = (0, 0, Ticker::default());
+        let mut start = 0;
+        let mut at = 0;
+        let mut ticker = Ticker::default();
         if !self.texts.is_empty() {
             while let Some(next) = text[at..].iter().position(|&byte| self.first[usize::from(byte)]) {
                 ticker.tick();

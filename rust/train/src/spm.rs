@@ -130,8 +130,10 @@ impl<'a> Pieces<'a> {
 
     /// The shape of a character.
     fn shape(&self, character: char) -> Shape {
-        let (script, is_digit, is_space) = (script(character), is_digit(character), character == SPACE);
-        let has_none = is_space || is_digit && !self.settings.split_by_number;
+        let script = script(character);
+        let is_space = character == SPACE;
+        let has_digit = is_digit(character);
+        let has_none = is_space || has_digit && !self.settings.split_by_number;
         let own = script.filter(|_| !has_none);
         Shape {
             len: 1,
@@ -140,7 +142,7 @@ impl<'a> Pieces<'a> {
             // A digit without a script ends the previous one.
             is_neutral: is_space || script.is_none(),
             is_space,
-            has_digit: is_digit,
+            has_digit,
         }
     }
 
@@ -290,7 +292,8 @@ pub(super) fn text(word: &[u8]) -> &str {
 /// The most frequent characters that make up a share of all, except some, and at most so many: in descending order.
 pub(super) fn most_frequent(words: &Words, except: &[char], (coverage, most): (f32, usize)) -> Result<Vec<char>> {
     check(most > 0, "limit_alphabet", &0, "at least 1")?;
-    let (mut counts, mut ticker): (HashMap<char, u64>, _) = (HashMap::new(), Ticker::default());
+    let mut counts: HashMap<char, u64> = HashMap::new();
+    let mut ticker = Ticker::default();
     for (word, count) in words.iter() {
         for character in text(word).chars().filter(|character| !except.contains(character)) {
             ticker.tick();

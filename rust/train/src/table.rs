@@ -3,7 +3,7 @@
 //! A word costs its bytes and 20 more, without a separate allocation. O(length) to count one.
 
 use ggtok_core::internals::Seed;
-use ggtok_core::internals::interrupt::{self, Ticker};
+use ggtok_core::internals::interrupt;
 
 /// A word of the table.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,8 @@ impl WordTable {
             self.grow();
         }
         let hash = self.seed.hash(word);
-        let (tag, mask) = ((hash >> 32) as u32, self.slots.len() - 1);
+        let tag = (hash >> 32) as u32;
+        let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
             match self.slots[at] {
@@ -101,9 +102,7 @@ impl WordTable {
         let len = (self.slots.len() * 2).max(1 << 10);
         self.slots.clear();
         self.slots.resize(len, (0, 0));
-        let mut ticker = Ticker::default();
-        for index in 0..self.entries.len() {
-            ticker.tick();
+        for index in interrupt::ticking(0..self.entries.len()) {
             let hash = self.seed.hash(self.word(index));
             let mut at = hash as usize & (len - 1);
             while self.slots[at].1 != 0 {
@@ -125,7 +124,8 @@ mod tests {
     proptest! {
         #[test]
         fn words_are_counted(words in prop::collection::vec(("[ab]{0,5}|[a-z]{15,17}", 1..9_u64), 0..1200)) {
-            let (mut table, mut expected) = (WordTable::default(), HashMap::new());
+            let mut table = WordTable::default();
+            let mut expected = HashMap::new();
             for (word, count) in &words {
                 table.add(word.as_bytes(), *count);
                 *expected.entry(word.as_bytes()).or_insert(0) += *count;

@@ -55,7 +55,8 @@ fn naive<K: Ord>(
     num_symbols: usize,
     key: impl Fn((&str, &str), u64, &Seen) -> Option<K>,
 ) -> Vec<(String, String)> {
-    let (mut words, mut merges) = (words.to_vec(), Vec::<(String, String)>::new());
+    let mut words = words.to_vec();
+    let mut merges = Vec::<(String, String)>::new();
     let mut seen = Seen { numbers: alphabet.iter().cloned().zip(0..).collect(), ..Seen::default() };
     while seen.numbers.len() < num_symbols {
         let mut pairs: HashMap<(&String, &String), u64> = HashMap::new();
@@ -74,7 +75,8 @@ fn naive<K: Ord>(
             key((left, right), count, &seen).map(|key| ((is_new(left, right), key), left, right))
         });
         let Some((_, left, right)) = keyed.min_by(|one, other| one.0.cmp(&other.0)) else { break };
-        let (left, right, number) = (left.clone(), right.clone(), seen.numbers.len());
+        let left = left.clone();
+        let right = right.clone();
         for (symbols, _) in &mut words {
             let mut at = 0;
             while at + 1 < symbols.len() {
@@ -85,6 +87,7 @@ fn naive<K: Ord>(
                 at += 1;
             }
         }
+        let number = seen.numbers.len();
         seen.numbers.entry(format!("{left}{right}")).or_insert(number);
         merges.push((left, right));
     }
@@ -203,7 +206,8 @@ proptest! {
         let trainer = SpmTrainer::new(SpmSettings::default()).unwrap();
         let words = |len: usize| {
             let mut counter = trainer.counter(None).unwrap();
-            let (mut from, mut to) = (0, 0);
+            let mut from = 0;
+            let mut to = 0;
             loop {
                 to = text.len().min(to + len);
                 let is_last = to == text.len();

@@ -17,7 +17,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use ggtok_core::internals::interrupt::Ticker;
+use ggtok_core::internals::interrupt;
 use ggtok_core::internals::spelling::ESCAPED_SPACE;
 use ggtok_core::vocab::Settings;
 
@@ -147,15 +147,13 @@ impl WordPieceTrainer {
         // In byte order, which is that of code points. Letters that start words come first.
         let known = HashSet::<char>::from_iter(most_frequent(words, &[SPACE], (1.0, self.settings.limit_alphabet))?);
         let is_known = |letter: &&[u8]| text(letter).chars().all(|letter| letter == SPACE || known.contains(&letter));
-        let (mut alphabet, mut ticker) = ([BTreeSet::new(), BTreeSet::new()], Ticker::default());
-        for (word, _) in words.iter() {
-            letters(word).filter(is_known).for_each(|letter| {
-                ticker.tick();
-                alphabet[usize::from(!letter.starts_with(ESCAPED_SPACE))].insert(letter);
-            });
+        let mut alphabet = [BTreeSet::new(), BTreeSet::new()];
+        let all_letters = words.iter().flat_map(|(word, _)| letters(word));
+        for letter in interrupt::ticking(all_letters.filter(is_known)) {
+            alphabet[usize::from(!letter.starts_with(ESCAPED_SPACE))].insert(letter);
         }
-        let (size, special) = (self.settings.vocab_size, self.settings.special_tokens.len());
-        check_size(size, special, alphabet.iter().map(BTreeSet::len).sum())?;
+        let num_special = self.settings.special_tokens.len();
+        check_size(self.settings.vocab_size, num_special, alphabet.iter().map(BTreeSet::len).sum())?;
 
         let mut symbols = Symbols::default();
         alphabet.iter().flatten().for_each(|letter| {
@@ -166,9 +164,9 @@ impl WordPieceTrainer {
             cells.push(letters(word).map(|letter| symbols.find(letter)), count)?;
         }
 
-        let WordPieceSettings { max_token_length: max_len, min_frequency, threads, .. } = self.settings;
+        let WordPieceSettings { vocab_size, max_token_length: max_len, min_frequency, threads, .. } = self.settings;
         let mut merger = Merger::new(Pairs::<BY_GAIN> { max_len }, symbols, cells, min_frequency, threads);
-        merger.run(size - special, progress)?;
+        merger.run(vocab_size - num_special, progress)?;
         let mut trained = Trained::default();
         trained.push_all(&self.settings.special_tokens);
         for symbol in 0..merger.symbols.len() as Symbol {

@@ -182,7 +182,8 @@ impl<'a> WordCounter<'a> {
     /// # Errors
     /// As [`WordCounter::push`].
     pub fn push_file(&mut self, block: &str, count: u64, is_last: bool, progress: &mut Progress<'_>) -> Result<usize> {
-        let (mut texts, mut taken) = (Vec::new(), 0);
+        let mut texts = Vec::new();
+        let mut taken = 0;
         while taken < block.len() {
             let rest = &block[taken..];
             let (text, len) = if self.split.is_by_line() { first_line(rest) } else { first_stretch(rest) };
@@ -210,7 +211,8 @@ impl<'a> WordCounter<'a> {
                 merged(&mut runs, memory as u64)?
             }
             _ => {
-                let (mut all, mut ticker) = (tables.next().unwrap_or_default(), Ticker::default());
+                let mut all = tables.next().unwrap_or_default();
+                let mut ticker = Ticker::default();
                 for table in tables {
                     for (word, count) in table.iter() {
                         ticker.tick();

@@ -15,7 +15,7 @@
 
 use std::collections::HashMap;
 
-use ggtok_core::internals::interrupt::Ticker;
+use ggtok_core::internals::interrupt::{self, Ticker};
 
 use super::RulesError;
 
@@ -36,12 +36,12 @@ pub(super) fn build<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> Result<V
     let (states, root) = minimize(keys);
     let mut array = ArrayBuilder::default();
     let mut places: Vec<Option<usize>> = vec![None; states.len()];
-    let mut ticker = Ticker::default();
     array.add_block()?;
     // The root is unit 0, which is not a child. Its place must be another, or sentencepiece rejects the array.
     array.is_taken[0] = true;
     array.is_place[0] = true;
     let mut waiting = vec![root];
+    let mut ticker = Ticker::default();
     while let Some(state) = waiting.pop() {
         ticker.tick();
         if places[state as usize].is_none() {
@@ -61,8 +61,7 @@ pub(super) fn build<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> Result<V
         array.units[unit] = (distance as u32) << 10 | has_value << 8 | u32::from(label);
     };
     link(0, 0, root);
-    for ((_, children), place) in states.iter().zip(&places) {
-        ticker.tick();
+    for ((_, children), place) in interrupt::ticking(states.iter().zip(&places)) {
         for &(label, child) in children {
             link(place.unwrap_or_default() ^ usize::from(label), label, child);
         }
@@ -86,9 +85,7 @@ fn minimize<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> (Vec<TrieState>,
             }
         }
     };
-    let mut ticker = Ticker::default();
-    for (key, value) in keys {
-        ticker.tick();
+    for (key, value) in interrupt::ticking(keys) {
         let shared = path[1..].iter().zip(key).take_while(|((label, _), byte)| label == *byte).count();
         close(&mut path, shared + 1);
         path.extend(key[shared..].iter().map(|&byte| (byte, TrieState::default())));
@@ -100,8 +97,7 @@ fn minimize<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> (Vec<TrieState>,
     // The root is completed last, and no other state equals it, because it is deeper.
     let root = numbers.len() as u32 - 1;
     let mut states = vec![TrieState::default(); numbers.len()];
-    for (state, number) in numbers {
-        ticker.tick();
+    for (state, number) in interrupt::ticking(numbers) {
         states[number as usize] = state;
     }
     (states, root)

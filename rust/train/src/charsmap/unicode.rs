@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::iter::once;
 
-use ggtok_core::internals::interrupt::{self, Ticker};
+use ggtok_core::internals::interrupt;
 use ggtok_core::unicode::lowercase;
 use unicode_normalization::UnicodeNormalization;
 
@@ -22,9 +22,7 @@ pub(super) fn nfkc() -> Rules {
     let mut sequences: BTreeSet<String> = BTreeSet::new();
     // The characters that decompose into one other character, keyed by that character.
     let mut spellings: HashMap<char, Vec<char>> = HashMap::new();
-    let mut ticker = Ticker::default();
-    for character in ('\u{1}'..=char::MAX).filter(|&character| is_known(character)) {
-        ticker.tick();
+    for character in interrupt::ticking('\u{1}'..=char::MAX).filter(|&character| is_known(character)) {
         if !character.nfkc().eq([character]) {
             rules.insert(character.to_string(), character.nfkc().collect());
         }
@@ -124,19 +122,16 @@ fn single(text: &str) -> Option<char> {
 /// Drops rules for several characters if shorter rules give the same result.
 fn without_redundant(rules: Rules) -> Rules {
     let mut by_len: BTreeMap<usize, Vec<(String, String)>> = BTreeMap::new();
-    let mut ticker = Ticker::default();
-    for rule in rules {
-        ticker.tick();
+    for rule in interrupt::ticking(rules) {
         by_len.entry(rule.0.chars().count()).or_default().push(rule);
     }
     let mut kept = Rules::new();
     for (len, rules) in by_len {
-        let mut needed = |(sequence, replacement): &(String, String)| {
-            ticker.tick();
+        let is_needed = |(sequence, replacement): &(String, String)| {
             len == 1 || super::apply(&kept, sequence, sequence.len() - 1) != *replacement
         };
-        let rules: Vec<_> = rules.into_iter().filter(|rule| needed(rule)).collect();
-        kept.extend(rules.into_iter().inspect(|_| ticker.tick()));
+        let rules: Vec<_> = interrupt::ticking(rules).filter(is_needed).collect();
+        kept.extend(interrupt::ticking(rules));
     }
     kept
 }

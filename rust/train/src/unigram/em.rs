@@ -9,7 +9,7 @@
 //! Complexity: O(n L) time per pass for n characters of segments and pieces of at most L characters. Space: 8 bytes per
 //! piece and thread.
 
-use ggtok_core::internals::interrupt::{self, Ticker};
+use ggtok_core::internals::interrupt;
 
 use super::lattice::{Lattice, UNKNOWN};
 use super::math::{digamma, ln};
@@ -39,12 +39,8 @@ pub(super) fn expect(segments: &Segments, pieces: &Pieces<'_>, threads: usize) -
 pub(super) fn scores(counts: &[f64]) -> Vec<f64> {
     let is_live = |count: &f64| *count >= LEAST_COUNT;
     let all = digamma(counts.iter().copied().filter(is_live).sum());
-    let mut ticker = Ticker::default();
-    let score = |count: &f64| {
-        ticker.tick();
-        if is_live(count) { digamma(*count) - all } else { f64::NEG_INFINITY }
-    };
-    counts.iter().map(score).collect()
+    let score = |count: &f64| if is_live(count) { digamma(*count) - all } else { f64::NEG_INFINITY };
+    interrupt::ticking(counts).map(score).collect()
 }
 
 /// Which pieces to keep: `len` of them, or more if more have no alternative.

@@ -56,8 +56,8 @@ impl Lattice {
                 }
             }
             if !is_known {
-                let (end, score) = ((start + character) as u32, pieces.unknown_score);
-                self.edges.push(Edge { start: start as u32, end, piece: UNKNOWN, score });
+                let end = (start + character) as u32;
+                self.edges.push(Edge { start: start as u32, end, piece: UNKNOWN, score: pieces.unknown_score });
             }
             start += character;
         }

@@ -59,14 +59,13 @@ struct Candidate {
 
 /// The initial model.
 pub(super) fn seeds<'a>(segments: &'a Segments, settings: &UnigramSettings) -> Result<Pieces<'a>> {
-    let (max_len, len) = (settings.spm.max_piece_length, settings.seed_size);
-    let groups = groups(segments, max_len);
+    let groups = groups(segments, settings.spm.max_piece_length);
     let in_groups = work(settings.spm.threads, groups.len(), Vec::new, |found, index| {
-        found.extend(candidates(segments, groups[index].clone(), max_len));
-        keep_best(segments, found, len);
+        found.extend(candidates(segments, groups[index].clone(), settings.spm.max_piece_length));
+        keep_best(segments, found, settings.seed_size);
     });
     let mut seeds: Vec<Candidate> = in_groups.concat();
-    keep_best(segments, &mut seeds, len);
+    keep_best(segments, &mut seeds, settings.seed_size);
     seeds.extend(characters(segments));
     interrupt::sort_unstable_by(&mut seeds, |a, b| segments.piece(a.piece).cmp(segments.piece(b.piece)));
 
@@ -90,7 +89,8 @@ fn keep_best(segments: &Segments, candidates: &mut Vec<Candidate>, len: usize) {
 
 /// Every character that occurs in a segment.
 fn characters(segments: &Segments) -> Vec<Candidate> {
-    let (mut found, mut ticker) = (vec![None; char::MAX as usize + 1], Ticker::default());
+    let mut found = vec![None; char::MAX as usize + 1];
+    let mut ticker = Ticker::default();
     for index in 0..segments.len() {
         let (text, count) = segments.get(index);
         let mut at = 0;
@@ -109,7 +109,8 @@ fn each_suffix(segments: &Segments, max_len: usize, mut visit: impl FnMut(u16, &
     if max_len < 2 {
         return;
     }
-    let (mut ends, mut ticker) = (Vec::new(), Ticker::default());
+    let mut ends = Vec::new();
+    let mut ticker = Ticker::default();
     for index in 0..segments.len() {
         let (text, _) = segments.get(index);
         ends.clear();
@@ -126,7 +127,9 @@ fn each_suffix(segments: &Segments, max_len: usize, mut visit: impl FnMut(u16, &
 fn groups(segments: &Segments, max_len: usize) -> Vec<Range<u32>> {
     let mut sizes = vec![0; 1 << 16];
     each_suffix(segments, max_len, |prefix, _, _, _| sizes[usize::from(prefix)] += 1);
-    let (mut groups, mut start, mut size) = (Vec::new(), 0, 0);
+    let mut groups = Vec::new();
+    let mut start = 0;
+    let mut size = 0;
     for (prefix, &more) in (0..).zip(&sizes) {
         size += more;
         if size >= GROUP || prefix == u32::from(u16::MAX) && size > 0 {
@@ -145,8 +148,8 @@ fn candidates(segments: &Segments, prefixes: Range<u32>, max_len: usize) -> Vec<
             let mut head = [0; 8];
             let len = suffix.len().min(8);
             head[..len].copy_from_slice(&suffix[..len]);
-            let (head, len) = (u64::from_be_bytes(head), suffix.len() as u32);
-            suffixes.push(Suffix { head, start, len, segment: segment as u32 });
+            let head = u64::from_be_bytes(head);
+            suffixes.push(Suffix { head, start, len: suffix.len() as u32, segment: segment as u32 });
         }
     });
     let text = |suffix: &Suffix| segments.piece(Piece { start: suffix.start, len: suffix.len });
@@ -154,7 +157,7 @@ fn candidates(segments: &Segments, prefixes: Range<u32>, max_len: usize) -> Vec<
         a.head.cmp(&b.head).then_with(|| text(a).cmp(text(b))).then(a.start.cmp(&b.start))
     });
 
-    let (mut found, mut ticker) = (Vec::new(), Ticker::default());
+    let mut found = Vec::new();
     // A stretch of `len` bytes with its count, where shorter ones of `parent` bytes branch.
     let mut add = |suffix: &Suffix, len: usize, parent: usize, count: u64| {
         let len = segments.longest_piece(&text(suffix)[..len]);
@@ -167,8 +170,7 @@ fn candidates(segments: &Segments, prefixes: Range<u32>, max_len: usize) -> Vec<
     // The prefixes of the last suffix that others share, shortest first: lengths and counts.
     let mut open: Vec<(usize, u64)> = Vec::new();
     let mut shared_before = 0;
-    for (index, suffix) in suffixes.iter().enumerate() {
-        ticker.tick();
+    for (index, suffix) in interrupt::ticking(&suffixes).enumerate() {
         let shared_after = suffixes.get(index + 1).map_or(0, |next| common_characters(text(suffix), text(next)));
         let mut count = segments.get(suffix.segment as usize).1;
         add(suffix, text(suffix).len(), shared_before.max(shared_after), count);

@@ -15,7 +15,7 @@
 //!
 //! Complexity: O(n log n) for n bytes of distinct words.
 
-use ggtok_core::internals::interrupt::{self, Ticker};
+use ggtok_core::internals::interrupt;
 use ggtok_core::internals::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
 
 use crate::scripts::{Script, is_digit, script};
@@ -33,7 +33,7 @@ pub(super) struct Piece {
 }
 
 /// Segments with their counts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Segments {
     /// All segments, concatenated in order.
     text: Vec<u8>,
@@ -58,9 +58,7 @@ impl Segments {
         }
 
         let mut all: Vec<(&[u8], u64)> = Vec::new();
-        let mut ticker = Ticker::default();
-        for (word, count) in words.iter() {
-            ticker.tick();
+        for (word, count) in interrupt::ticking(words.iter()) {
             let mut start = 0;
             let mut before = CharacterClass::Barrier;
             let word = text(word);
@@ -87,24 +85,22 @@ impl Segments {
         }
         interrupt::sort_unstable_by(&mut all, |a, b| a.0.cmp(b.0));
 
-        let (mut text, mut starts, mut counts, mut num_characters) = (Vec::new(), Vec::new(), Vec::new(), 0);
-        for alike in all.chunk_by(|a, b| a.0 == b.0) {
-            ticker.tick();
-            starts.push(text.len() as u32);
-            text.extend_from_slice(alike[0].0);
-            let count = alike.iter().map(|(_, count)| count).sum();
-            counts.push(count);
-            num_characters += count * alike[0].0.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64;
-        }
-        starts.push(u32::try_from(text.len()).map_err(|_| TrainError::TooLarge { symbols: text.len() })?);
-        Ok(Self {
-            text,
-            starts,
-            counts,
-            num_characters,
+        let mut segments = Self {
             splits_at_spaces: settings.split_by_whitespace,
             has_runs_of_spaces: settings.allow_whitespace_only_pieces,
-        })
+            ..Self::default()
+        };
+        for alike in interrupt::ticking(all.chunk_by(|a, b| a.0 == b.0)) {
+            let text = alike[0].0;
+            let count = alike.iter().map(|(_, count)| count).sum();
+            segments.starts.push(segments.text.len() as u32);
+            segments.text.extend_from_slice(text);
+            segments.counts.push(count);
+            segments.num_characters += count * text.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64;
+        }
+        let end = segments.text.len();
+        segments.starts.push(u32::try_from(end).map_err(|_| TrainError::TooLarge { symbols: end })?);
+        Ok(segments)
     }
 
     /// The number of distinct segments.
