@@ -68,7 +68,8 @@ pub fn encode_stretch<T: Borrow<Tokenizer>>(
 /// Takes out a BOS and an EOS that are there because the vocabulary adds what the template wrote already, and what it
 /// adds at an end that is not the text's.
 fn drop_added(vocabulary: &Vocabulary, text: &Text, spans: &mut Spans, begins: bool, ends: bool) {
-    let (special, settings) = (vocabulary.special(), vocabulary.settings());
+    let special = vocabulary.special();
+    let settings = vocabulary.settings();
     let is_pair = |pair: Option<&[TokenId; 2]>, id: Option<TokenId>| id.is_some_and(|id| pair == Some(&[id, id]));
     let is_template = |origin: Origin| !text.is_empty() && !origin.is_caller();
     let num_added = if ends {

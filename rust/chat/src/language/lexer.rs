@@ -139,13 +139,12 @@ impl Lexer<'_> {
         let start = self.at;
         let before = &self.source[..start];
         // What the last block says of the text after it: `-%}` strips all white space, and `%}` one line end.
-        let (mut strips_left, mut strips_line_end) = (false, false);
-        if let [.., a, b, b'}'] = before
-            && start > 3
-        {
-            strips_left = *a == b'-' && matches!(b, b'%' | b'}' | b'#');
-            strips_line_end = matches!(b, b'#' | b'%' | b'-');
-        }
+        let (strips_left, strips_line_end) = match before {
+            [.., a, b, b'}'] if start > 3 => {
+                (*a == b'-' && matches!(b, b'%' | b'}' | b'#'), matches!(b, b'#' | b'%' | b'-'))
+            }
+            _ => (false, false),
+        };
 
         while self.at < self.source.len() && !matches!(self.source[self.at..], [b'{', b'%' | b'{' | b'#', ..]) {
             self.at += 1;

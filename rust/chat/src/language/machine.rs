@@ -188,10 +188,9 @@ impl<'p> Machine<'p> {
         match value {
             Value::String(string) => {
                 self.charge_writing(string.text.num_bytes())?;
-                let (turn, is_generated) = (self.turn, self.generation > 0);
                 self.out.append_as(&string.text, |origin| {
-                    let origin = if origin.is_caller() || origin.message().is_some() { origin } else { turn };
-                    if is_generated { origin.generated() } else { origin }
+                    let origin = if origin.is_caller() || origin.message().is_some() { origin } else { self.turn };
+                    if self.generation > 0 { origin.generated() } else { origin }
                 });
                 Ok(())
             }
@@ -281,11 +280,12 @@ impl<'p> Machine<'p> {
                 Ok(())
             }
             (Node::Tuple(targets), Value::Array(array)) => {
-                let (names, items) = (targets.len(), array.items.borrow().len());
-                if names != items {
-                    return failed(format!("too {} items to unpack", if names > items { "few" } else { "many" }));
+                let items = array.items.borrow();
+                if targets.len() != items.len() {
+                    let amount = if items.len() < targets.len() { "few" } else { "many" };
+                    return failed(format!("too {amount} items to unpack"));
                 }
-                targets.iter().zip(array.items.borrow().iter()).try_for_each(|(target, item)| match target.node {
+                targets.iter().zip(items.iter()).try_for_each(|(target, item)| match target.node {
                     Node::Name(_) => self.assign(target, item),
                     _ => failed("cannot unpack to what is not a name"),
                 })

@@ -92,9 +92,10 @@ pub(crate) fn places(args: &Args, len: usize) -> Outcome<impl Iterator<Item = us
     let from_end = |place: i64, lowest: i64, highest: i64| {
         if place < lowest { (len + place).max(lowest) } else { place.min(highest) }
     };
-    let (start, stop) = match step > 0 {
-        true => (from_end(start, 0, len), from_end(stop, 0, len)),
-        false => (if start < 0 { (len + start).max(0) } else { start.min(len - 1) }, from_end(stop, -1, len - 1)),
+    let (start, stop) = if step > 0 {
+        (from_end(start, 0, len), from_end(stop, 0, len))
+    } else {
+        (if start < 0 { (len + start).max(0) } else { start.min(len - 1) }, from_end(stop, -1, len - 1))
     };
     let places = std::iter::successors(Some(start), move |place| place.checked_add(step));
     let places = places.take_while(move |&place| if step > 0 { place < stop } else { place > stop });

@@ -73,9 +73,10 @@ fn empty_array(_: &mut Run<'_>, _: &Args) -> Outcome<Value> {
 pub(crate) fn default(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     args.check_len(2, 3)?;
     let value = args.at(0)?;
-    let is_missing = match args.named("boolean", 2).as_bool()? {
-        true => !value.as_bool()?,
-        false => matches!(value, Value::Undefined(_) | Value::None),
+    let is_missing = if args.named("boolean", 2).as_bool()? {
+        !value.as_bool()?
+    } else {
+        matches!(value, Value::Undefined(_) | Value::None)
     };
     Ok(if is_missing { args.at(1)?.clone() } else { value.clone() })
 }

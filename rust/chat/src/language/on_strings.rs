@@ -76,9 +76,10 @@ fn split(run: &mut Run<'_>, args: &Args, from_end: bool) -> Outcome<Value> {
     };
     let bytes = text.as_bytes();
     let separator = separator.as_bytes();
-    let mut places: Vec<usize> = match from_end {
-        false => memmem::find_iter(bytes, separator).take(most).collect(),
-        true => memmem::rfind_iter(bytes, separator).take(most).collect(),
+    let mut places: Vec<usize> = if from_end {
+        memmem::rfind_iter(bytes, separator).take(most).collect()
+    } else {
+        memmem::find_iter(bytes, separator).take(most).collect()
     };
     places.sort_unstable();
     run.charge_bytes((8 + size_of::<Value>()) * (places.len() + 1) + 8 * text.num_runs())?;

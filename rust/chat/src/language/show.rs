@@ -232,7 +232,9 @@ impl Writer<'_, '_> {
 fn escape_unicode(run: &mut Run<'_>, text: &Text) -> Outcome<Text> {
     run.charge_text(text)?;
     let mut out = Text::default();
-    let (mut at, mut is_inside, mut is_escaped) = (0, false, false);
+    let mut at = 0;
+    let mut is_inside = false;
+    let mut is_escaped = false;
     for chunk in text.as_bytes().utf8_chunks() {
         let invalid = chunk.invalid().iter().map(|_| (char::REPLACEMENT_CHARACTER, 1));
         for (char, len) in chunk.valid().chars().map(|char| (char, char.len_utf8())).chain(invalid) {

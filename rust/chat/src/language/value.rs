@@ -412,10 +412,10 @@ pub(crate) fn float_to_int(value: f64) -> i64 {
 /// The floating-point number that equals a whole one: infinite if none does.
 pub(crate) fn int_to_float(value: i64) -> f64 {
     let float = value as f64;
-    match float_to_int(float) == value {
-        true => float,
-        false if value < 0 => f64::NEG_INFINITY,
-        false => f64::INFINITY,
+    match value {
+        _ if float_to_int(float) == value => float,
+        ..0 => f64::NEG_INFINITY,
+        _ => f64::INFINITY,
     }
 }
 

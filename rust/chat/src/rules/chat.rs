@@ -302,7 +302,8 @@ pub(super) fn continuation(
     messages: &[Json],
     closing: Closing,
 ) -> Result<(Continuation, bool), Error> {
-    let (mut continuation, mut adds_prompt) = (settings.continuation, settings.add_generation_prompt);
+    let mut continuation = settings.continuation;
+    let mut adds_prompt = settings.add_generation_prompt;
     let is_assistant = |message: &Json| message.is("role", "assistant");
     let closes = match closing {
         Closing::AsRequested => !adds_prompt,

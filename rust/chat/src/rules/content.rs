@@ -9,7 +9,7 @@ use crate::text::{Origin, Text};
 
 /// The messages with contents of the kind that the template takes, if it takes only one.
 pub(crate) fn adapted(mut messages: Vec<Json>, caps: &Caps) -> Result<Vec<Json>, Error> {
-    let (takes_strings, takes_parts) = (caps.supports_string_content, caps.supports_typed_content);
+    let Caps { supports_string_content: takes_strings, supports_typed_content: takes_parts, .. } = *caps;
     for message in Json::objects(&mut messages) {
         let content = match message.get("content") {
             Some(Json::Array(parts)) if takes_strings && !takes_parts => Json::String(joined(parts)?),

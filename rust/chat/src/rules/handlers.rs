@@ -176,7 +176,8 @@ pub(crate) fn renderings(
     if params.continuation == Continuation::None {
         return Ok((rendering(messages, params.add_generation_prompt)?, Text::default()));
     }
-    let (without, with) = (rendering(messages.clone(), false)?, rendering(messages, true)?);
+    let without = rendering(messages.clone(), false)?;
+    let with = rendering(messages, true)?;
     let pairs = with.as_bytes().iter().zip(without.as_bytes());
     let shared = pairs.take_while(|(a, b)| a == b).count();
     let added = with.slice(shared..with.len());

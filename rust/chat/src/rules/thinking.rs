@@ -47,7 +47,7 @@ impl Thinking {
     /// # Errors
     /// [`Error::Limit`]: there is not enough left of the budget, which may be different another time.
     pub(crate) fn of(scene: &mut Scene<'_>) -> Result<Self, Error> {
-        let (source, calls_tools) = (scene.template.source(), scene.caps.supports_tool_calls);
+        let calls_tools = scene.caps.supports_tool_calls;
         let mut probe = Probe::new(scene);
         let mut thinking = Self::default();
         in_answers(&mut probe, &mut thinking)?;
@@ -55,7 +55,7 @@ impl Thinking {
         if calls_tools {
             in_calls(&mut probe, &mut thinking)?;
         }
-        thinking.put_right(source);
+        thinking.put_right(scene.template.source());
         Ok(thinking)
     }
 
@@ -140,7 +140,8 @@ fn after_thought(text: &[u8]) -> Option<Vec<u8>> {
 fn in_questions(probe: &mut Probe<'_>, thinking: &mut Thinking) -> Result<(), Error> {
     let (Some(off), Some(on)) = (probe.question(false)?, probe.question(true)?) else { return Ok(()) };
     let (only_off, only_on) = differing(&off, &on);
-    let (off_trimmed, on_trimmed) = (trim(only_off), trim(only_on));
+    let off_trimmed = trim(only_off);
+    let on_trimmed = trim(only_on);
     match (off_trimmed.is_empty(), on_trimmed.is_empty()) {
         (true, false) if on.ends_with(on_trimmed) && thinking.start.is_empty() => {
             thinking.start = only_on.to_vec();

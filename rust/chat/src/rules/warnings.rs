@@ -96,10 +96,12 @@ fn unread_fields(request: &Request, template: &Template, warnings: &mut Vec<Warn
             if is_blank(value) || is_twice {
                 continue;
             }
-            let (code, who) = match is_one_of(&PASSED) {
-                false => ("dropped-field", "llama-server drops"),
-                true if memchr::memmem::find(template.source(), name.as_bytes()).is_some() => continue,
-                true => ("unread-field", "the template never reads"),
+            let (code, who) = if !is_one_of(&PASSED) {
+                ("dropped-field", "llama-server drops")
+            } else if memchr::memmem::find(template.source(), name.as_bytes()).is_none() {
+                ("unread-field", "the template never reads")
+            } else {
+                continue;
             };
             let text = format!("{who} the field '{name}', which messages[{number}] has");
             warnings.push(Warning::new(code, Some(&name.to_string()), Some(number), text));

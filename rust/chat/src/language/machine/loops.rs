@@ -53,13 +53,14 @@ impl<'p> Machine<'p> {
     /// One turn of a loop. A statement that is left by `break` or `continue` writes nothing.
     pub(super) fn turn(&mut self, body: &'p [Statement]) -> Outcome<()> {
         for statement in body {
-            let (len, arrays) = (self.out.len(), self.arrays.len());
+            let len = self.out.len();
+            let num_arrays = self.arrays.len();
             let result = self.statement(statement);
             if let Err(failure) = &result
                 && matches!(**failure, Failure::Break | Failure::Continue)
             {
                 self.out.truncate(len);
-                self.arrays.truncate(arrays);
+                self.arrays.truncate(num_arrays);
             }
             result?;
         }
@@ -79,9 +80,8 @@ impl<'p> Machine<'p> {
             Value::Object(object) => {
                 self.run.charge_bytes(128 * object.entries.borrow().len())?;
                 let entries = object.entries.borrow();
-                let item = |(key, value): &(Value, Value)| match is_pair {
-                    true => Value::sequence(vec![key.clone(), value.clone()], true),
-                    false => key.clone(),
+                let item = |(key, value): &(Value, Value)| {
+                    if is_pair { Value::sequence(vec![key.clone(), value.clone()], true) } else { key.clone() }
                 };
                 entries.iter().map(item).collect()
             }

@@ -247,7 +247,8 @@ impl<'p> Machine<'p> {
         };
         let step = part(step, 1)?;
         let (first, last) = if step.as_int()? < 0 { (len - 1, -1) } else { (0, len) };
-        let (start, stop) = (part(start, first)?, part(stop, last)?);
+        let start = part(start, first)?;
+        let stop = part(stop, last)?;
         let Some(native) = self.method(object, b"slice")? else {
             return failed(format!("{} cannot be sliced", object.type_name()));
         };

@@ -48,13 +48,11 @@ impl Parser<'_> {
     fn operators(&mut self, level: usize) -> Result<Expression, Error> {
         if level == NOT {
             let at = self.place();
-            return match self.takes_name("not") {
-                true => {
-                    let operand = self.nested(|parser| parser.operators(NOT))?;
-                    Ok(Expression { at, node: Node::Not(Box::new(operand)) })
-                }
-                false => self.operators(NOT + 1),
-            };
+            if !self.takes_name("not") {
+                return self.operators(NOT + 1);
+            }
+            let operand = self.nested(|parser| parser.operators(NOT))?;
+            return Ok(Expression { at, node: Node::Not(Box::new(operand)) });
         }
         if level > TIGHTEST {
             return self.test();

@@ -68,21 +68,23 @@ impl<'a> Side<'a, '_> {
 
     /// Where the pieces begin and end.
     fn place(&self) -> Range<usize> {
-        let (first, last) = (&self.pieces[0], &self.pieces[self.pieces.len() - 1]);
-        first.at..last.at + if self.is_spent { 0 } else { last.text.len() }
+        let last = &self.pieces[self.pieces.len() - 1];
+        self.pieces[0].at..last.at + if self.is_spent { 0 } else { last.text.len() }
     }
 }
 
 /// The parts of two texts that differ. If the first one is a beginning of the second, then nothing and the rest.
 pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [u8]) {
-    let (left_pieces, right_pieces) = (pieces(left), pieces(right));
     if left.is_empty() || right.is_empty() {
         return (left, right);
     }
+    let left_pieces = pieces(left);
+    let right_pieces = pieces(right);
     let mut a = Side { pieces: &left_pieces, is_spent: false };
     let mut b = Side { pieces: &right_pieces, is_spent: false };
     while let ([a_first, .., a_last], [b_first, .., b_last]) = (a.pieces, b.pieces) {
-        let (starts_equal, ends_equal) = (a_first.text == b_first.text, a_last.text == b_last.text);
+        let starts_equal = a_first.text == b_first.text;
+        let ends_equal = a_last.text == b_last.text;
         if starts_equal {
             a.drop_first();
             b.drop_first();
@@ -105,7 +107,8 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
     let is_text = |piece: Option<&Piece<'_>>| piece.is_some_and(|piece| !piece.is_marker);
     let has_text_end = is_text(a.pieces.last()) && is_text(b.pieces.last());
     let has_text_start = is_text(a.pieces.first()) && is_text(b.pieces.first());
-    let (mut a, mut b) = (&left[a.place()], &right[b.place()]);
+    let mut a = &left[a.place()];
+    let mut b = &right[b.place()];
     if has_text_end {
         let common = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
         (a, b) = (&a[..a.len() - common], &b[..b.len() - common]);
