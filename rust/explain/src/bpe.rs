@@ -85,13 +85,15 @@ impl BpeTracer {
         }
         let cuts = passes.last().map(|pass| &pass.cuts[..]).unwrap_or_default();
 
-        let (mut pieces, mut tokens) = (Vec::new(), Vec::new());
+        let mut pieces = Vec::new();
+        let mut tokens = Vec::new();
         for cut in cuts {
             let traced = self.trace_piece(vocabulary, &text.text[cut.start..cut.end], cut.start, limit)?;
             pieces.push(traced.steps);
             tokens.extend(traced.tokens.into_iter().map(|(id, range)| (id, text.span(range))));
         }
-        let (origins, text) = (origins::of(&text), Bytes::from(&text.text));
+        let origins = origins::of(&text);
+        let text = Bytes::from(&text.text);
         Ok(Traced { steps: Bpe { family: self.family, rewritten, text, origins, words, passes, pieces }, tokens })
     }
 
@@ -134,7 +136,8 @@ impl BpeTracer {
             Some(Merge { score: None, rank: Some(rank), token: vocabulary.id(&rule.0) })
         })?;
 
-        let (mut symbols, mut tokens) = (Vec::new(), Vec::new());
+        let mut symbols = Vec::new();
+        let mut tokens = Vec::new();
         // Where each byte of the spelled piece is in the text.
         let mut places = Vec::with_capacity(spelled.len() + 1);
         for (&byte, at) in text.iter().zip(start..) {
@@ -177,14 +180,16 @@ fn rewrite(
 ) -> Result<(Rewritten<'static>, Vec<&'static str>, Vec<Range>)> {
     let settings = vocabulary.settings();
     let drops_whitespace = vocabulary.model() == "whitespace";
-    let (mut out, mut words) = (Rewritten::empty(0, true), Vec::new());
-    let (mut replaced, mut escaped, mut lowercased, mut dropped) = (false, false, false, false);
-    let (mut at, mut word_start, mut buffer) = (0, 0, [0; 4]);
-    while at < text.len() {
+    let mut out = Rewritten::empty(0, true);
+    let mut replaced = false;
+    let mut escaped = false;
+    let mut lowercased = false;
+    let mut dropped = false;
+    let mut words = Vec::new();
+    let mut word_start = 0;
+    let mut buffer = [0; 4];
+    for (code_point, origin) in utf8::code_points(text) {
         limit.step(0)?;
-        let (code_point, len) = utf8::decode_lossy(text, at);
-        let origin = at..at + len;
-        at += len;
         // llama.cpp escapes spaces before it decodes the text, so a space in an overlong form stays.
         if settings.escape_whitespaces && text[origin.start] == b' ' {
             escaped = true;

@@ -33,13 +33,16 @@ pub(super) fn trace(
     let tags = [OPEN, CLOSE, b"<oov>"].map(|text| vocabulary.id(text));
     let [Some(open), Some(close), Some(oov)] = tags else { return Ok(None) };
     // llama.cpp escapes spaces before it looks for tags.
-    let escaped = match vocabulary.settings().escape_whitespaces {
-        true => Rewritten::escaped(text, 0, false, true),
-        false => Rewritten::unchanged(text, 0),
+    let escaped = if vocabulary.settings().escape_whitespaces {
+        Rewritten::escaped(text, 0, false, true)
+    } else {
+        Rewritten::unchanged(text, 0)
     };
 
-    let (mut stretches, mut tokens) = (Vec::new(), Vec::new());
-    let (mut at, mut in_dna) = (0, false);
+    let mut stretches = Vec::new();
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    let mut in_dna = false;
     while at < escaped.text.len() {
         let (tag, id) = if in_dna { (CLOSE, close) } else { (OPEN, open) };
         let found = memmem::find(&escaped.text[at..], tag).map(|found| at + found);

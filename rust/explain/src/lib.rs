@@ -208,12 +208,14 @@ impl Explainer {
             unread.retain(|found| found.attribute != "user_defined");
         }
 
-        let (mut fragments, mut tokens) = (Vec::new(), Vec::new());
-        tokens.extend(added_before.map(|id| self.token(id, 0..0, None)));
-        let (mut after_special, mut continues_here) = (true, continues);
+        let mut fragments = Vec::new();
+        let mut tokens = Vec::from_iter(added_before.map(|id| self.token(id, 0..0, None)));
+        let mut after_special = true;
+        let mut continues_here = continues;
         for item in items {
             limit.step(0)?;
-            let (index, first_token) = (fragments.len(), tokens.len());
+            let index = fragments.len();
+            let first_token = tokens.len();
             let (token, (start, end), steps, found) = match item {
                 Item::Match(place, start, end) => {
                     let id = matches[place].token;
@@ -288,14 +290,11 @@ impl<S> Traced<S> {
 }
 
 fn code_points(text: &[u8], limit: &mut Limit) -> Result<Vec<CodePoint>> {
-    let (mut code_points, mut start) = (Vec::new(), 0);
-    while start < text.len() {
+    let code_point = |(code_point, Range { start, end }): (u32, Range<usize>)| {
         limit.step(0)?;
-        let (code_point, len) = utf8::decode_lossy(text, start);
-        code_points.push(CodePoint { start, end: start + len, code_point });
-        start += len;
-    }
-    Ok(code_points)
+        Ok(CodePoint { start, end, code_point })
+    };
+    utf8::code_points(text).map(code_point).collect()
 }
 
 #[cfg(test)]

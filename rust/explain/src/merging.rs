@@ -46,17 +46,18 @@ pub(super) fn priority(bigram: &Bigram) -> Priority {
 
 /// The characters of a text as symbols.
 pub(super) fn characters(text: &[u8], limit: &mut Limit) -> Result<Vec<Symbol>> {
-    let (mut symbols, mut at) = (Vec::new(), 0);
+    let mut symbols = Vec::new();
+    let mut at = 0;
     while at < text.len() {
         let n = utf8::sequence_len(text[at]).min(text.len() - at);
         // Counted once here and once after the last merge.
         limit.step(n)?;
         limit.step(n)?;
-        let (index, is_last) = (symbols.len(), at + n == text.len());
+        let index = symbols.len();
         symbols.push(Symbol {
             index,
             prev: index as i64 - 1,
-            next: if is_last { -1 } else { index as i64 + 1 },
+            next: if at + n == text.len() { -1 } else { index as i64 + 1 },
             text: Bytes::from(&text[at..at + n]),
             n,
         });
@@ -84,7 +85,8 @@ pub(super) fn merge(
 
     let mut merged = symbols.clone();
     // Of equal pairs, the one added first comes first.
-    let (mut queue, mut numbers) = (BTreeMap::new(), 0..);
+    let mut queue = BTreeMap::new();
+    let mut numbers = 0..;
     for right in 1..symbols.len() as i64 {
         let bigram = bigram(&merged, right - 1, right, limit)?;
         queue.extend(bigram.map(|bigram| ((priority(&bigram), numbers.next()), bigram)));
@@ -93,7 +95,7 @@ pub(super) fn merge(
 
     let mut pops = Vec::new();
     while let Some((_, best)) = queue.pop_first() {
-        let (left, right) = (best.left, best.right);
+        let Bigram { left, right, .. } = best;
         let stale = match (merged[left].n, merged[right].n) {
             (0, _) => Some("left_gone"),
             (_, 0) => Some("right_gone"),

@@ -14,7 +14,7 @@
 use std::iter::repeat_n;
 
 use fancy_regex::{Regex, RegexBuilder};
-use ggtok_core::internals::interrupt::Ticker;
+use ggtok_core::internals::interrupt;
 use ggtok_core::unicode::{self, utf8};
 use ggtok_core::vocab::{FAMILIES, Family};
 
@@ -56,17 +56,18 @@ impl Patterns {
 
     /// The pieces after each pattern, and which of its alternatives matched them.
     pub(crate) fn passes(&self, text: &[u8]) -> Result<Vec<Vec<Cut>>> {
-        let (mut code_points, mut starts, mut at) = (Vec::new(), vec![0], 0);
-        while at < text.len() {
-            let (code_point, len) = utf8::decode_lossy(text, at);
-            at += len;
+        let mut code_points = Vec::new();
+        let mut starts = vec![0];
+        for (code_point, range) in utf8::code_points(text) {
             code_points.push(code_point);
-            starts.push(at);
+            starts.push(range.end);
         }
         let whole = 0..code_points.len(); // pieces are in code points
-        let (mut pieces, mut passes) = (vec![whole], Vec::new());
+        let mut pieces = vec![whole];
+        let mut passes = Vec::new();
         for pattern in &self.0 {
-            let (mut shorter, mut cuts) = (Vec::new(), Vec::new());
+            let mut shorter = Vec::new();
+            let mut cuts = Vec::new();
             for piece in pieces {
                 let mut start = piece.start;
                 for (len, alternative) in pattern.split(&code_points[piece])? {
@@ -143,9 +144,9 @@ impl Pattern {
             return Ok(groups_of_digits(piece).into_iter().map(|len| (len, None)).collect());
         };
         let seen: String = piece.iter().map(|&code_point| self.seen(code_point)).collect();
-        let (mut lens, mut end, mut ticker) = (Vec::new(), 0, Ticker::default());
-        for found in regex.captures_iter(&seen) {
-            ticker.tick();
+        let mut lens = Vec::new();
+        let mut end = 0;
+        for found in interrupt::ticking(regex.captures_iter(&seen)) {
             let found = found.map_err(|_| ExplainError::PatternTooSlow)?;
             let Some(whole) = found.get(0) else { continue };
             let matches = |at: &usize| found.name(&format!("a{at}")).is_some();
@@ -165,7 +166,8 @@ impl Pattern {
 /// Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split_custom_afmoe`.
 fn groups_of_digits(piece: &[u32]) -> Vec<usize> {
     let is_digit = |code_point: &u32| unicode::flags(*code_point).is_number();
-    let (mut lens, mut open) = (Vec::new(), 0);
+    let mut lens = Vec::new();
+    let mut open = 0;
     for run in piece.chunk_by(|one, other| is_digit(one) == is_digit(other)) {
         open += run.len();
         if is_digit(&run[0]) {
@@ -192,7 +194,11 @@ pub fn regex_matches(regex: &str, text: &str) -> Option<Vec<(usize, usize)>> {
 
 /// The parts of a pattern between the bars outside brackets and parentheses.
 fn alternatives(pattern: &str) -> Vec<&str> {
-    let (mut parts, mut start, mut depth, mut in_class, mut is_escaped) = (Vec::new(), 0, 0, false, false);
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut depth = 0;
+    let mut in_class = false;
+    let mut is_escaped = false;
     for (at, char) in pattern.char_indices() {
         match char {
             _ if is_escaped => is_escaped = false,
@@ -215,7 +221,8 @@ fn alternatives(pattern: &str) -> Vec<&str> {
 
 /// A pattern with its categories and ASCII classes written out; `None` if a regex cannot say what it means.
 fn rewrite(pattern: &str) -> Option<String> {
-    let (mut rewritten, mut inside) = (String::new(), false);
+    let mut rewritten = String::new();
+    let mut inside = false;
     let mut chars = pattern.chars();
     while let Some(char) = chars.next() {
         let members = match char {

@@ -45,7 +45,8 @@ pub(super) struct Plamo2Tracer {
 
 impl Plamo2Tracer {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
-        let (mut reversed, mut byte_tokens) = (Vec::new(), [0; 256]);
+        let mut reversed = Vec::new();
+        let mut byte_tokens = [0; 256];
         for id in 0..vocabulary.len() as TokenId {
             let text = vocabulary.text(id);
             if !vocabulary.declared_attributes(id).is_byte() {
@@ -72,7 +73,9 @@ impl Plamo2Tracer {
         let start = if skipped_bom { BYTE_ORDER_MARK.len() } else { 0 };
         let positions = self.positions(vocabulary, text, start, limit)?;
 
-        let (mut path, mut tokens, mut at) = (Vec::new(), Vec::new(), start);
+        let mut path = Vec::new();
+        let mut tokens = Vec::new();
+        let mut at = start;
         for position in positions.iter().rev() {
             if position.at < at {
                 continue;
@@ -90,8 +93,8 @@ impl Plamo2Tracer {
             path.push(CostStep { start: at, end, token: taken.token, bytes });
             at = end;
         }
-        let (text, origins) = (Bytes::from(text), origins::of(&rewritten));
-        Ok(Traced { steps: Plamo2 { skipped_bom, text, origins, positions, path }, tokens })
+        let origins = origins::of(&rewritten);
+        Ok(Traced { steps: Plamo2 { skipped_bom, text: Bytes::from(text), origins, positions, path }, tokens })
     }
 
     /// The best way from each place, from the end to `start`.
@@ -102,8 +105,10 @@ impl Plamo2Tracer {
         start: usize,
         limit: &mut Limit,
     ) -> Result<Vec<CostPosition>> {
-        let (mut positions, mut costs) = (Vec::new(), vec![0; text.len() + 1]);
-        let (mut end, mut state) = (text.len(), text.len()..text.len());
+        let mut positions = Vec::new();
+        let mut costs = vec![0; text.len() + 1];
+        let mut end = text.len();
+        let mut state = text.len()..text.len();
         while end > start {
             let at = (start..end).rfind(|&at| utf8::is_boundary(text, at)).unwrap_or(start);
             state = at..self.next_state(vocabulary, text, at, state, limit)?;
@@ -190,7 +195,8 @@ fn cost(score: f32) -> i64 {
 /// A text with U+FFFD for each byte that is not UTF-8, and each character in its shortest form; numbers beyond U+10FFFF
 /// are unchanged.
 fn canonical(text: &[u8]) -> Rewritten<'_> {
-    let (mut out, mut at) = (Rewritten::empty(0, true), 0);
+    let mut out = Rewritten::empty(0, true);
+    let mut at = 0;
     while at < text.len() {
         let (code_point, len) = utf8::decode(text, at).unwrap_or((utf8::REPLACEMENT, 1));
         match code_point {

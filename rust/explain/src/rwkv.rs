@@ -39,9 +39,12 @@ impl RwkvTracer {
         limit: &mut Limit,
     ) -> Result<Traced<Rwkv>> {
         let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
-        let (mut matches, mut start) = (Vec::new(), 0);
+        let mut matches = Vec::new();
+        let mut start = 0;
         while start < fragment.text.len() {
-            let (mut node, mut walk, mut longest) = (self.0.root(), Vec::new(), None);
+            let mut node = self.0.root();
+            let mut walk = Vec::new();
+            let mut longest = None;
             for (&byte, end) in fragment.text[start..].iter().zip(start + 1..) {
                 limit.step(0)?;
                 let Some(child) = self.0.child(&node, byte) else {

@@ -58,11 +58,11 @@ pub(super) fn partition(
             };
             while let Some(found) = memmem::find(&text[start..end], needle) {
                 limit.step(needle.len())?;
-                let (token_start, token_end) = (start + found, start + found + needle.len());
-                let (before, after) = (&text[start..token_start], &text[token_end..end]);
+                let token_start = start + found;
+                let token_end = token_start + needle.len();
                 let strips = |strip: Attributes| move |byte: &&u8| attributes.contains(strip) && is_space(**byte);
-                let before = before.iter().rev().take_while(strips(Attributes::LSTRIP)).count();
-                let after = after.iter().take_while(strips(Attributes::RSTRIP)).count();
+                let before = text[start..token_start].iter().rev().take_while(strips(Attributes::LSTRIP)).count();
+                let after = text[token_end..end].iter().take_while(strips(Attributes::RSTRIP)).count();
                 if start < token_start - before {
                     items.push(Item::Text(start, token_start - before));
                 }

@@ -42,7 +42,8 @@ pub(super) fn trace(vocabulary: &Vocabulary, fragment: Fragment<'_>, limit: &mut
     let rev_merge = rev_merge.into_iter();
     let rev_merge = rev_merge.map(|(text, (left, right))| RevMerge { text: Bytes::from(text), left, right }).collect();
 
-    let (mut tokens, mut symbols) = (Vec::new(), Vec::new());
+    let mut tokens = Vec::new();
+    let mut symbols = Vec::new();
     for (start, symbol) in left_over(&merging) {
         limit.step(symbol.n)?;
         let token = vocabulary.id(&symbol.text.0);

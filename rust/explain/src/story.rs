@@ -200,7 +200,8 @@ struct Teller<'t> {
 impl Teller<'_> {
     /// Adds a unit that makes `num_tokens` tokens in `length` steps. `tell` is given the place of its first token.
     fn add(&mut self, stage: &'static str, num_tokens: usize, length: usize, tell: impl FnOnce(usize) -> Told) {
-        let (id, first) = (self.units.len(), self.next);
+        let id = self.units.len();
+        let first = self.next;
         self.next += num_tokens;
         let told = (self.is_told)(id).then(|| tell(first));
         let length = if length > 1 { length } else { 0 };
@@ -314,11 +315,10 @@ impl Trace {
             let own = self.fragments[after..].iter().find(|fragment| fragment.token == Some(special.token));
             teller.next = own.map_or(0, |fragment| fragment.first_token);
             teller.add("special", usize::from(is_read), 0, |_| {
-                let (text, token) = (face(&special.text.0), special.token);
-                let told = match is_read {
-                    true => said!("special_read", text, token),
-                    false => said!("special_unread", text, token),
-                };
+                let text = face(&special.text.0);
+                let token = special.token;
+                let told =
+                    if is_read { said!("special_read", text, token) } else { said!("special_unread", text, token) };
                 Told::one(format!("Special token {text}"), told, self.marked(&found[..=at], special))
             });
         }
@@ -370,9 +370,10 @@ fn bpe(teller: &mut Teller<'_>, steps: &Bpe, text: &[u8]) {
     for (pass, at) in steps.passes.iter().zip(1..) {
         teller.add("split", 0, 0, |_| {
             let n = pass.cuts.len();
-            let told = match at == count {
-                true => counted("split", n, &[]),
-                false => counted("split_part", n, &[("at", &at), ("count", &count)]),
+            let told = if at == count {
+                counted("split", n, &[])
+            } else {
+                counted("split_part", n, &[("at", &at), ("count", &count)])
             };
             let ranges = pass.cuts.iter().map(|cut| cut.start..cut.end);
             Told::one(title(), told, cuts(whole, ranges, steps.family, pass.alternatives.clone()))

@@ -32,7 +32,8 @@ pub(crate) fn tokenizer(definition: &Definition<'_>, tokens: &[TestToken]) -> Ar
     let scores = Vec::from_iter(tokens.iter().map(|token| token.1));
     let types = Vec::from_iter(tokens.iter().map(|token| token.2));
     let tokens = Some(index.view(&data));
-    let (scores, token_types) = (Some(&scores[..]), Some(&types[..]));
+    let scores = Some(&scores[..]);
+    let token_types = Some(&types[..]);
     Arc::new(Tokenizer::new(&Definition { tokens, scores, token_types, ..*definition }).expect("a vocabulary"))
 }
 
@@ -98,7 +99,8 @@ fn rules(texts: &[&[u8]], picks: &[(usize, usize)]) -> (Vec<TestToken>, Vec<Vec<
     let mut known = Vec::from_iter(texts.iter().map(|text| text.to_vec()));
     let mut merges = Vec::new();
     for &(left, right) in picks {
-        let (left, right) = (known[left % known.len()].clone(), known[right % known.len()].clone());
+        let left = known[left % known.len()].clone();
+        let right = known[right % known.len()].clone();
         let both = [&left[..], &right].concat();
         if both.len() <= 24 {
             merges.push([&left[..], b" ", &right].concat());
@@ -180,7 +182,8 @@ proptest! {
         let special = [(b"[UNK]".to_vec(), 0.0, UNKNOWN), (b"[SEP]".to_vec(), 0.0, CONTROL)];
         let words = words.into_iter().map(String::into_bytes).filter(|word| !cut.contains(word));
         let words = cut.iter().cloned().chain(words).map(|word| (word, 0.0, NORMAL));
-        let (lowercase, strip_accents) = (Some(lowercase), Some(strip_accents));
+        let lowercase = Some(lowercase);
+        let strip_accents = Some(strip_accents);
         let tokens = Vec::from_iter(special.into_iter().chain(words));
         let special = SpecialIds { unk: Some(0), sep: Some(1), ..SpecialIds::default() };
         let definition = Definition { model: "bert", lowercase, strip_accents, special, ..Definition::default() };

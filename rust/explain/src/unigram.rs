@@ -96,9 +96,11 @@ impl UnigramTracer {
     ) -> Result<Vec<Prefix>> {
         let space = if settings.escape_whitespaces { ESCAPED_SPACE } else { b" " };
         let mut prepends_space = settings.add_space_prefix && !continues;
-        let (mut prefixes, mut in_word) = (Vec::new(), continues);
+        let mut prefixes = Vec::new();
+        let mut in_word = continues;
         // An added space stands for what was dropped since the end of the previous chunk.
-        let (mut start, mut covered) = (0, 0);
+        let mut start = 0;
+        let mut covered = 0;
         while start < text.len() {
             let mut prefix = self.replace(text, start, charsmap, limit)?;
             limit.step(prefix.replacement.0.len())?;
@@ -133,8 +135,8 @@ impl UnigramTracer {
     fn replace(&self, text: &[u8], start: usize, charsmap: Option<Xcda<'_>>, limit: &mut Limit) -> Result<Prefix> {
         let rest = &text[start..];
         let prefix = |outcome, walk, len, replacement: &[u8]| {
-            let (replacement, appended) = (Bytes::from(replacement), Bytes::default());
-            Prefix { start, end: start + len, outcome, walk, replacement, appended }
+            let replacement = Bytes::from(replacement);
+            Prefix { start, end: start + len, outcome, walk, replacement, appended: Bytes::default() }
         };
         // As in llama.cpp, the start of a user-defined token is enough.
         let mut node = self.user_defined.root();
@@ -167,7 +169,8 @@ impl UnigramTracer {
     ) -> Result<(Vec<LatticePosition>, Vec<Best>)> {
         let mut best: Vec<(f64, TokenId, usize)> = vec![(UNREACHED, self.unknown, 0); text.len() + 1];
         best[0].0 = 0.0;
-        let (mut positions, mut start) = (Vec::new(), 0);
+        let mut positions = Vec::new();
+        let mut start = 0;
         while start < text.len() {
             let score_sum = best[start].0;
             let mut offer = |token: TokenId, end: usize, score: f64| {
@@ -177,12 +180,14 @@ impl UnigramTracer {
                 if wins {
                     best[end] = (challenger, token, start);
                 }
-                let (score_sum, champion) = (reached(score_sum).map(|_| challenger), reached(champion));
+                let score_sum = reached(score_sum).map(|_| challenger);
+                let champion = reached(champion);
                 Candidate { token, text: Bytes::from(&text[start..end]), end, score, score_sum, champion, wins }
             };
 
             let char_end = text.len().min(start + utf8::sequence_len(text[start]));
-            let (mut candidates, mut unknown, mut node) = (Vec::new(), None, self.tokens.root());
+            let mut candidates = Vec::new();
+            let mut node = self.tokens.root();
             for (&byte, end) in text[start..].iter().zip(start + 1..) {
                 limit.step(0)?;
                 let Some(child) = self.tokens.child(&node, byte) else { break };
@@ -192,9 +197,8 @@ impl UnigramTracer {
                 let is_user_defined = vocabulary.attributes(token).is_user_defined();
                 candidates.push(offer(token, end, if is_user_defined { 0.0 } else { vocabulary.score(token).into() }));
             }
-            if candidates.iter().all(|candidate| candidate.end != char_end) {
-                unknown = Some(offer(self.unknown, char_end, self.unknown_score.into()));
-            }
+            let lacks_char = candidates.iter().all(|candidate| candidate.end != char_end);
+            let unknown = lacks_char.then(|| offer(self.unknown, char_end, self.unknown_score.into()));
             positions.push(LatticePosition { at: start, score_sum: reached(score_sum), candidates, unknown });
             start = char_end;
         }
@@ -207,7 +211,9 @@ impl UnigramTracer {
 
     /// Follows the best ways back from the end.
     fn way_back(&self, best: &[Best]) -> Vec<PathStep> {
-        let (mut path, mut to, mut is_next_unknown) = (Vec::new(), best.len() - 1, false);
+        let mut path = Vec::new();
+        let mut to = best.len() - 1;
+        let mut is_next_unknown = false;
         while to > 0 {
             let Best { token, from, .. } = best[to];
             // A place that no token reaches counts as reached from the start by an unknown token.

@@ -58,7 +58,8 @@ impl<'a> Asked<'a> {
     }
 
     fn find(&mut self, tokens: &[usize]) {
-        let (trace, text) = (self.trace, self.text());
+        let trace = self.trace;
+        let text = self.text();
         let unread = trace.unread.iter().filter(|found| found.start < self.range.end && self.range.start < found.end);
         for found in unread.collect::<Vec<_>>() {
             let message = format!(
@@ -73,13 +74,15 @@ impl<'a> Asked<'a> {
             // This answers the question, unless a special token was meant.
             let token = &trace.tokens[index];
             let shown = format!("token {} {}", token.id, quoted(&token.text.0));
-            let (span, start) = (token.start..token.end, Some(token.start));
-            let (kind, message) = match span.start <= self.range.start && self.range.end <= span.end {
-                true if span == self.range => ("one_token", format!("{text} is {shown}.")),
-                true => ("one_token", format!("{text} is part of {shown}.")),
-                false => ("normalized", format!("{text} became {shown}; the rest was dropped.")),
+            let span = token.start..token.end;
+            let (kind, message) = if span == self.range {
+                ("one_token", format!("{text} is {shown}."))
+            } else if span.start <= self.range.start && self.range.end <= span.end {
+                ("one_token", format!("{text} is part of {shown}."))
+            } else {
+                ("normalized", format!("{text} became {shown}; the rest was dropped."))
             };
-            return self.add(kind, message, start, Some(token.id));
+            return self.add(kind, message, Some(token.start), Some(token.id));
         }
         if self.find_special() {
             return;
@@ -132,8 +135,8 @@ impl<'a> Asked<'a> {
 
     /// The fragment that holds all characters, if one does.
     fn fragment(&self) -> Option<&'a Fragment> {
-        let (trace, Range { start, end }) = (self.trace, self.range.clone());
-        trace.fragments.iter().find(|fragment| fragment.start <= start && end <= fragment.end)
+        let Range { start, end } = self.range;
+        self.trace.fragments.iter().find(|fragment| fragment.start <= start && end <= fragment.end)
     }
 
     /// A special token that separates the characters or includes some of them.
@@ -182,10 +185,12 @@ impl<'a> Asked<'a> {
     }
 
     fn add_unknown(&mut self, text: &[u8]) {
-        let (written, spelled) = (self.text(), quoted(text));
-        let message = match written == spelled {
-            true => format!("The vocabulary has no token {spelled}."),
-            false => format!("The vocabulary has no token for {written}, spelled {spelled}."),
+        let written = self.text();
+        let spelled = quoted(text);
+        let message = if written == spelled {
+            format!("The vocabulary has no token {spelled}.")
+        } else {
+            format!("The vocabulary has no token for {written}, spelled {spelled}.")
         };
         self.add("not_in_vocabulary", message, None, None);
     }
@@ -212,10 +217,10 @@ impl Origins<'_> {
         let mut found: Option<Range<usize>> = None;
         for origin in self.origins.iter().filter(|origin| origin.from < range.end && range.start < origin.to) {
             let is_kept = origin.end - origin.start == origin.to - origin.from;
-            let (skipped, left) = (range.start.saturating_sub(origin.from), origin.to.saturating_sub(range.end));
-            let (skipped, left) = if is_kept { (skipped, left) } else { (0, 0) };
-            let (start, end) = (origin.start + skipped, origin.end - left);
-            found = Some(found.map_or(start, |found| found.start)..end);
+            let skipped = if is_kept { range.start.saturating_sub(origin.from) } else { 0 };
+            let left = if is_kept { origin.to.saturating_sub(range.end) } else { 0 };
+            let start = origin.start + skipped;
+            found = Some(found.map_or(start, |found| found.start)..origin.end - left);
         }
         found.unwrap_or(0..0)
     }

@@ -26,7 +26,8 @@ use super::{Bytes, Result, Traced};
 /// Traces a fragment.
 pub(super) fn trace(vocabulary: &Vocabulary, fragment: Fragment<'_>, limit: &mut Limit) -> Result<Traced<WordPiece>> {
     let code_points = normalize(vocabulary, fragment.text, limit)?;
-    let (mut words, mut tokens) = (Vec::new(), Vec::new());
+    let mut words = Vec::new();
+    let mut tokens = Vec::new();
 
     // If the letters of a word continue the text before the fragment, they get no `▁`.
     let mut is_continued = fragment.continues;
@@ -49,10 +50,9 @@ pub(super) fn trace(vocabulary: &Vocabulary, fragment: Fragment<'_>, limit: &mut
 /// What happens to each code point.
 fn normalize(vocabulary: &Vocabulary, text: &[u8], limit: &mut Limit) -> Result<Vec<NormalizedCodePoint>> {
     let settings = vocabulary.settings();
-    let (mut code_points, mut start) = (Vec::new(), 0);
-    while start < text.len() {
+    let mut code_points = Vec::new();
+    for (code_point, Range { start, end }) in utf8::code_points(text) {
         limit.step(0)?;
-        let (code_point, len) = utf8::decode_lossy(text, start);
         let nfd = if settings.strip_accents { base_letter(code_point) } else { code_point };
         let role = match Class::of(nfd, settings.strip_accents) {
             Class::Plain => "word",
@@ -61,10 +61,8 @@ fn normalize(vocabulary: &Vocabulary, text: &[u8], limit: &mut Limit) -> Result<
             Class::Single | Class::Token => "word_alone",
         };
         let lowercase = if settings.lowercase { lowercase(nfd) } else { nfd };
-        let end = start + len;
         let classes = classes(flags(nfd));
         code_points.push(NormalizedCodePoint { start, end, code_point, nfd, lowercase, classes, role });
-        start = end;
     }
     Ok(code_points)
 }
@@ -83,7 +81,9 @@ fn word(
     }
     let text = [phantom, &letters.text].concat();
 
-    let (mut attempts, mut found, mut start) = (Vec::new(), Vec::new(), 0);
+    let mut attempts = Vec::new();
+    let mut found = Vec::new();
+    let mut start = 0;
     let mut is_unknown = false;
     while start < text.len() && !is_unknown {
         is_unknown = true;

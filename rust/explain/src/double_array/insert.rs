@@ -61,7 +61,8 @@ impl DoubleArray {
 
     /// Inserts a word.
     pub(super) fn insert(&mut self, word: usize, text: &[u8], limit: &mut Limit) -> Result<Insertion> {
-        let (mut steps, mut node) = (Vec::new(), ROOT);
+        let mut steps = Vec::new();
+        let mut node = ROOT;
         for byte in text.iter().copied().map(Some).chain([None]) {
             let step = self.step(node, byte, limit)?;
             node = step.child;
@@ -93,16 +94,20 @@ impl DoubleArray {
             0 => "placed",
             _ => "conflict",
         };
-        let (at, mut relocation) = (node, None);
+        let at = node;
+        let mut relocation = None;
         if outcome == "conflict" {
-            let (mut own, others) = (self.children(node), self.children(check));
+            let mut own = self.children(node);
             own.push(code);
+            let others = self.children(check);
             let (moved, fitted) = if own.len() < others.len() { (node, &own) } else { (check, &others) };
             let to_base = self.free_base(fitted, limit)?;
-            let (from_base, moves) = (self.base(moved), self.relocate(moved, to_base));
+            let from_base = self.base(moved);
+            let moves = self.relocate(moved, to_base);
             // The node itself may have moved.
             node = moves.iter().find(|step| step.from == node).map_or(node, |step| step.to);
-            let (num_own, num_others) = (own.len(), others.len());
+            let num_own = own.len();
+            let num_others = others.len();
             relocation = Some(Relocation { num_own, num_others, node: moved, from_base, to_base, moves });
         }
         let child = self.base(node) + code;
@@ -120,7 +125,8 @@ impl DoubleArray {
         let from_base = self.base(node);
         let mut moves = Vec::new();
         for code in self.children(node) {
-            let (from, to) = (from_base + code, to_base + code);
+            let from = from_base + code;
+            let to = to_base + code;
             let children = Vec::from_iter(self.children(from).iter().map(|code| self.base(from) + code));
             for &child in &children {
                 self.slot(child).check = to;
@@ -145,10 +151,12 @@ impl DoubleArray {
 
     /// Looks a text up. Returns the value if it is a word.
     pub(super) fn look_up(&self, text: &[u8], limit: &mut Limit) -> Result<(Vec<LookupStep>, Option<usize>)> {
-        let (mut steps, mut node) = (Vec::new(), ROOT);
+        let mut steps = Vec::new();
+        let mut node = ROOT;
         for byte in text.iter().copied().map(Some).chain([None]) {
             limit.step(0)?;
-            let (code, base) = (self.code(byte), self.slots[node].base);
+            let code = self.code(byte);
+            let base = self.slots[node].base;
             let cell = code.filter(|_| base > 0).map(|code| self.base(node) + code);
             let check = cell.and_then(|cell| self.slots.get(cell)).map(|slot| slot.check);
             let matched = check == Some(node);

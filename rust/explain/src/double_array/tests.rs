@@ -31,7 +31,9 @@ fn a_conflict_moves_the_fewer_children() {
     // b wants cell 4, which belongs to cell 5. That node has one child and the root has three: the end mark moves.
     let step = &trace.insertions[2].steps[0];
     let moved = Move { byte: None, from: 4, to: 6, base: -2, children: Vec::new() };
-    let (from_base, to_base, moves) = (3, 5, vec![moved]);
+    let from_base = 3;
+    let to_base = 5;
+    let moves = vec![moved];
     let relocation = Relocation { num_own: 3, num_others: 1, node: 5, from_base, to_base, moves };
     assert_eq!((step.outcome, step.cell, step.check, step.child), ("conflict", 4, 5, 4));
     assert_eq!(step.relocation, Some(relocation));

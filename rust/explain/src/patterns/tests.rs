@@ -20,12 +20,14 @@ struct Case {
 
 impl Case {
     fn new(family: &Family) -> Self {
-        let (splitter, patterns) = (Splitter::new(family), Patterns::new(family));
+        let splitter = Splitter::new(family);
+        let patterns = Patterns::new(family);
         Self { name: family.name, splitter, learned: Mutex::default(), patterns }
     }
 
     fn check(&self, text: &[u8]) {
-        let (mut pieces, mut learned) = (Vec::new(), self.learned.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut pieces = Vec::new();
+        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         self.splitter.split(text, &mut learned, |start, end| pieces.push((start, end)));
         let expected = self.patterns.passes(text).expect("a text without long runs").pop().unwrap_or_default();
         let expected = Vec::from_iter(expected.into_iter().map(|cut| (cut.start, cut.end)));

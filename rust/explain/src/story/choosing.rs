@@ -168,8 +168,9 @@ impl Search<'_> {
                     _ if own.len() == 1 => "dot_only".to_owned(),
                     _ => "dot_best".to_owned(),
                 };
-                let (text, score, total) = (shown(&each.range), number(each.score), optional(each.total));
-                and(&mut told, said(&key, &[("text", &text), ("score", &score), ("total", &total)]));
+                let text = shown(&each.range);
+                let score = number(each.score);
+                and(&mut told, said(&key, &[("text", &text), ("score", &score), ("total", &optional(each.total))]));
             }
             steps.push(told);
         }
@@ -264,7 +265,9 @@ fn take(title: String, text: &[u8], tokens: Vec<Taken>, place: usize) -> Told {
     };
     let name = face(text);
     let result = Vec::from_iter(tokens.iter().map(|(token, ..)| face(&text[token.from..token.to]))).join(" · ");
-    let (mut taken, mut steps, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+    let mut taken = Vec::new();
+    let mut steps = Vec::new();
+    let mut rows = Vec::new();
     for ((token, told, tried), place) in tokens.into_iter().zip(place..) {
         taken.push(Span { place: Some(place), ..in_cells(token) });
         rows.push(tried.into_iter().map(in_cells).collect());
@@ -304,10 +307,11 @@ pub(super) fn word_piece(teller: &mut Teller<'_>, steps: &WordPiece) {
 /// A word of WordPiece. `tries` are what was looked up at each place: the longest text first.
 fn matching(word: &Word, tries: &[&[&Attempt]], title: String, place: usize) -> Told {
     let shown = |each: &&Attempt| face(&each.text.0);
-    let (text, unknown) = (face(&word.text.0), word.tokens.first().copied().unwrap_or_default());
-    let (mut taken, mut tokens): (Vec<String>, Vec<Taken>) = (Vec::new(), Vec::new());
+    let unknown = word.tokens.first().copied().unwrap_or_default();
+    let mut taken: Vec<String> = Vec::new();
+    let mut tokens: Vec<Taken> = Vec::new();
     for group in tries {
-        let (last, longer) = (group[group.len() - 1], &group[..group.len() - 1]);
+        let [longer @ .., last] = group else { continue };
         let absent = if last.token.is_some() { longer } else { group };
         let failed = absent.iter().take(MOST_LONGER);
         let mut row = Vec::from_iter(failed.map(|each| span(each.start..each.end, "loses", said!("note_absent"))));
@@ -320,16 +324,17 @@ fn matching(word: &Word, tries: &[&[&Attempt]], title: String, place: usize) -> 
                 row.push(span(last.start..last.end, "wins", said!("note_token", token)));
                 let names = listed(&Vec::from_iter(longer.iter().map(shown)));
                 let key = if longer.is_empty() { "found" } else { "found_after" };
-                counted(key, longer.len(), &[("text", &shown(&last)), ("token", &token), ("longer", &names)])
+                counted(key, longer.len(), &[("text", &shown(last)), ("token", &token), ("longer", &names)])
             }
             None => {
                 let before = if taken.is_empty() { said!("beginning") } else { taken.join(" · ") };
-                said!("nothing_fits", before, text = shown(&last), token = unknown)
+                said!("nothing_fits", before, text = shown(last), token = unknown)
             }
         };
-        taken.extend(last.token.map(|_| shown(&last)));
+        taken.extend(last.token.map(|_| shown(last)));
         tokens.push((span(last.start..last.end, "taken", String::new()), told, row));
     }
+    let text = face(&word.text.0);
     let mut told = take(title, &word.text.0, tokens, place);
     if word.is_unknown {
         told.whole = said!("unknown_word", text, token = unknown);
@@ -348,18 +353,21 @@ fn matching(word: &Word, tries: &[&[&Attempt]], title: String, place: usize) -> 
 pub(super) fn rwkv(teller: &mut Teller<'_>, steps: &Rwkv, text: &[u8]) {
     let words = words(&steps.matches, |found| text[found.start] == b' ', |_| false);
     for (at, word) in words.iter().enumerate() {
-        let (low, high) = (word[0].start, word[word.len() - 1].end);
+        let low = word[0].start;
+        let high = word[word.len() - 1].end;
         let tell = |found: &Match| {
-            let (start, end, token) = (found.start - low, found.end - low, found.token);
+            let start = found.start - low;
+            let end = found.end - low;
+            let token = found.token;
             let ends = (found.start + 1..).zip(&found.walk).filter(|(_, step)| step.token.is_some());
             let mut shorter = Vec::from_iter(ends.map(|(end, _)| end).filter(|end| *end < found.end));
             shorter.reverse();
             let names = listed(&Vec::from_iter(shorter.iter().map(|end| face(&text[found.start..*end]))));
-            let (shown, n) = (face(&text[found.start..found.end]), shorter.len() + 1);
-            let told = match n {
+            let shown = face(&text[found.start..found.end]);
+            let told = match shorter.len() + 1 {
                 _ if found.is_unknown => said!("longest_none", text = shown, token),
                 1 => said!("longest", text = shown, token),
-                _ => said!("longest_of", text = shown, token, n, shorter = names),
+                n => said!("longest_of", text = shown, token, n, shorter = names),
             };
             // Only what ends between characters, as the cells do.
             let ends = shorter.iter().filter(|end| std::str::from_utf8(&text[found.start..**end]).is_ok());
@@ -377,10 +385,11 @@ pub(super) fn rwkv(teller: &mut Teller<'_>, steps: &Rwkv, text: &[u8]) {
 /// The units of the test vocabulary: one for some groups.
 pub(super) fn test(teller: &mut Teller<'_>, steps: &Test, text: &[u8]) {
     for groups in words(&steps.groups, |_| false, |_| false) {
-        let (low, high) = (groups[0].start, groups[groups.len() - 1].end);
+        let low = groups[0].start;
+        let high = groups[groups.len() - 1].end;
         let tell = |group: &HashedGroup| {
-            let (text, hash) = (face(&text[group.start..group.end]), grouped(group.hash as usize));
-            let told = said!("hash", text, hash, token = group.token);
+            let text = face(&text[group.start..group.end]);
+            let told = said!("hash", text, hash = grouped(group.hash as usize), token = group.token);
             (span(group.start - low..group.end - low, "taken", String::new()), told, Vec::new())
         };
         teller.add("match", groups.len(), groups.len(), |place| {
@@ -396,7 +405,8 @@ pub(super) fn dna(teller: &mut Teller<'_>, stretch: &Stretch, text: &[u8]) {
         let taken = |range| span(range, "taken", String::new());
         let tag = stretch.tag.map(|token| (taken(0..text.len()), said!("tag", text = face(text), token), Vec::new()));
         let kmers = stretch.kmers.iter().map(|kmer| {
-            let (text, token) = (face(&kmer.text.0), kmer.token);
+            let text = face(&kmer.text.0);
+            let token = kmer.token;
             let told = if kmer.is_known { said!("dna", text, token) } else { said!("dna_unknown", text, token) };
             (taken(kmer.start - stretch.start..kmer.end - stretch.start), told, Vec::new())
         });

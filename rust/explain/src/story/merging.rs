@@ -43,7 +43,8 @@ pub(super) fn spm(teller: &mut Teller<'_>, steps: &Spm, text: &[u8]) {
     });
     let Merging { symbols, queue, pops, merged } = &steps.merging;
     // The first symbol of each word, and how many of those that are left come before it.
-    let (mut starts, mut left) = (Vec::new(), 0);
+    let mut starts = Vec::new();
+    let mut left = 0;
     for (at, last) in merged.iter().enumerate().filter(|(_, last)| last.n > 0) {
         let is_full = starts.last().is_none_or(|(start, _)| at - start >= LONGEST_WORD);
         if is_full || last.text.0.starts_with("▁".as_bytes()) {
@@ -52,14 +53,15 @@ pub(super) fn spm(teller: &mut Teller<'_>, steps: &Spm, text: &[u8]) {
         left += 1;
     }
     starts.push((merged.len(), left));
-    let (mut words, mut at) = (Vec::new(), 0);
+    let mut words = Vec::new();
+    let mut text = &steps.escaped.0[..];
     for ends in starts.windows(2) {
         let sizes = Vec::from_iter(symbols[ends[0].0..ends[1].0].iter().map(|symbol| symbol.n));
-        let size = sizes.iter().sum::<usize>();
         let title = format!("Word {} of {}: ", words.len() + 1, starts.len() - 1);
-        let (text, left) = (&steps.escaped.0[at..at + size], &steps.symbols[ends[0].1..ends[1].1]);
-        words.push(Word { title, text, first: ends[0].0, sizes, left, ..Word::default() });
-        at += size;
+        let left = &steps.symbols[ends[0].1..ends[1].1];
+        let (word, rest) = text.split_at(sizes.iter().sum());
+        words.push(Word { title, text: word, first: ends[0].0, sizes, left, ..Word::default() });
+        text = rest;
     }
     let word_of = |symbol| starts.partition_point(|(start, _)| *start <= symbol) - 1;
     let own = |bigram: &Bigram| Some(word_of(bigram.left)).filter(|word| *word == word_of(bigram.right));
@@ -74,7 +76,7 @@ pub(super) fn spm(teller: &mut Teller<'_>, steps: &Spm, text: &[u8]) {
 pub(super) fn pieces(teller: &mut Teller<'_>, steps: &Bpe) {
     for (piece, at) in steps.pieces.iter().zip(1..) {
         let title = format!("Piece {at} of {}: ", steps.pieces.len());
-        let (text, merging) = (&piece.text.0[..], &piece.merging);
+        let text = &piece.text.0[..];
         if let Some(token) = piece.whole {
             teller.add("merge", 1, 0, |place| {
                 let text = face(text);
@@ -87,10 +89,10 @@ pub(super) fn pieces(teller: &mut Teller<'_>, steps: &Bpe) {
             continue;
         }
         // A symbol that is spelled has a character for each byte.
-        let size = |symbol: &Symbol| match piece.spelled == piece.text {
-            true => symbol.n,
-            false => String::from_utf8_lossy(&symbol.text.0).chars().count(),
+        let size = |symbol: &Symbol| {
+            if piece.spelled == piece.text { symbol.n } else { String::from_utf8_lossy(&symbol.text.0).chars().count() }
         };
+        let merging = &piece.merging;
         let sizes = Vec::from_iter(merging.symbols.iter().map(size));
         let is_bytes = !text.is_ascii() && sizes.iter().all(|size| *size == 1);
         let merges = merging.pops.iter().filter(|pop| pop.stale.is_none()).collect();
@@ -107,17 +109,15 @@ impl Word<'_> {
     }
 
     fn tell(&self, mut place: usize) -> Told {
-        let (text, n, merges) = (face(self.text), self.sizes.len(), self.merges.len());
+        let text = face(self.text);
+        let n = self.sizes.len();
         let mut offsets = vec![0];
         self.sizes.iter().for_each(|size| offsets.push(offsets[offsets.len() - 1] + size));
         let letters = Letters::new(self.text, &offsets);
         let named = |from: usize, to: usize| face(&self.text[offsets[from]..offsets[to]]);
 
         let mut row = Symbols::new(self, &named);
-        let mut start = match self.is_bytes {
-            true => said!("start_bytes", text, n),
-            false => said!("start_characters", text, n),
-        };
+        let mut start = if self.is_bytes { said!("start_bytes", text, n) } else { said!("start_characters", text, n) };
         and(&mut start, counted("waiting", row.waiting.len(), &[]));
         let mut steps = vec![start];
         for pop in &self.merges {
@@ -136,7 +136,7 @@ impl Word<'_> {
         }
         let faces = Vec::from_iter(nodes.iter().map(|&(from, to)| named(from, to)));
         let outcomes = || self.left.iter().zip(&faces).map(|(symbol, text)| outcome(symbol, text));
-        if let (Some(last), 1..) = (steps.last_mut(), merges) {
+        if let (Some(last), 1..) = (steps.last_mut(), self.merges.len()) {
             and(last, said!("end"));
             outcomes().take(MOST_TOLD).for_each(|told| and(last, told));
             and(last, if faces.len() > MOST_TOLD { "…".to_owned() } else { String::new() });
@@ -152,9 +152,9 @@ impl Word<'_> {
             _ if n == 1 => String::new(),
             Some(token) if faces.len() == 1 => {
                 let parts = shortened(&letters.cells.join(" "), 60);
-                counted("word_whole", merges, &[("parts", &parts), ("result", &result), ("token", &token)])
+                counted("word_whole", self.merges.len(), &[("parts", &parts), ("result", &result), ("token", &token)])
             }
-            _ => counted("word", merges, &[("text", &text), ("result", &result)]),
+            _ => counted("word", self.merges.len(), &[("text", &text), ("result", &result)]),
         };
         let rare = self.left.iter().zip(outcomes()).filter(|(symbol, _)| symbol.token.is_none());
         rare.take(MOST_TOLD).for_each(|(_, told)| and(&mut whole, told));
@@ -182,8 +182,8 @@ impl<'w> Symbols<'w> {
     fn new(word: &Word<'w>, named: &'w dyn Fn(usize, usize) -> String) -> Self {
         let n = word.sizes.len();
         let links = (0..n).map(|at| (at.saturating_sub(1), at + 1)).collect();
-        let (pairs, waiting) = (Vec::new(), BTreeMap::new());
-        let mut row = Self { first: word.first, named, pairs, waiting, at: vec![None; n], links };
+        let at = vec![None; n];
+        let mut row = Self { first: word.first, named, pairs: Vec::new(), waiting: BTreeMap::new(), at, links };
         word.queue.iter().for_each(|bigram| row.enter(bigram, 0));
         row
     }
@@ -214,13 +214,15 @@ impl<'w> Symbols<'w> {
 
     /// Merges a pair. Returns what is said about it.
     fn merge(&mut self, Pop { bigram, added, .. }: &'w Pop, step: usize) -> String {
-        let (left, right) = (bigram.left - self.first, bigram.right - self.first);
-        let ((before, _), (_, end)) = (self.links[left], self.links[right]);
+        let left = bigram.left - self.first;
+        let right = bigram.right - self.first;
+        let (before, _) = self.links[left];
+        let (_, end) = self.links[right];
         let by = if bigram.rank.is_some() { "rank" } else { "score" };
-        let waiting = self.waiting.len();
-        let key = format!("merge_{by}{}", if waiting > 1 { "" } else { "_one" });
+        let key = format!("merge_{by}{}", if self.waiting.len() > 1 { "" } else { "_one" });
         let [one, other, merged] = [(left, right), (right, end), (left, end)].map(|(from, to)| (self.named)(from, to));
-        let (value, waiting) = (value_of(bigram), grouped(waiting));
+        let value = value_of(bigram);
+        let waiting = grouped(self.waiting.len());
         let mut told =
             said(&key, &[("left", &one), ("right", &other), ("merged", &merged), ("waiting", &waiting), (by, &value)]);
         self.leave(left, step, true);

@@ -125,7 +125,8 @@ fn sign(character: char) -> String {
 
 /// Where the characters of a text start, and its end. A character inside which one of `cuts` lies is cut into bytes.
 pub(crate) fn places(text: &[u8], cuts: &[usize]) -> Vec<usize> {
-    let (mut places, mut at) = (Vec::new(), 0);
+    let mut places = Vec::new();
+    let mut at = 0;
     while at < text.len() {
         let end = at + utf8::decode(text, at).map_or(1, |(_, len)| len);
         let is_cut = cuts.iter().any(|cut| at < *cut && *cut < end);

@@ -55,7 +55,8 @@ impl Asked<'_> {
         let text = quoted(text);
         let message = match (candidate, best) {
             (Some(Candidate { score, score_sum: Some(sum), .. }), Some(best)) if best > *sum => {
-                let ([sum, best], score) = (apart(*sum, best), number(*score, 2));
+                let [sum, best] = apart(*sum, best);
+                let score = number(*score, 2);
                 format!("{text} ({score}) makes {sum}, but other tokens get that far with {best}.")
             }
             (Some(Candidate { score, .. }), _) => {

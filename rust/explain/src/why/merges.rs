@@ -91,7 +91,8 @@ impl Asked<'_> {
         let mut inside = inside.iter().filter(|symbol| symbol.n > 0);
         let (message, at) = match (inside.next(), inside.next()) {
             (Some(left), Some(right)) => {
-                let (at, [left, right]) = (starts[right.index], [left, right].map(|symbol| quoted(&symbol.text.0)));
+                let at = starts[right.index];
+                let [left, right] = [left, right].map(|symbol| quoted(&symbol.text.0));
                 (format!("{shown} is token {token}, but no merge joins {left} and {right}."), at)
             }
             _ => {
