@@ -78,11 +78,11 @@ impl FlatBatch {
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>))> {
-        let (py, this) = (slf.py(), slf.get());
-        let ids = little_endian(py, this.all_ids(), TokenId::to_le_bytes)?;
-        let offsets = little_endian(py, &this.offsets, i64::to_le_bytes)?;
+        let py = slf.py();
+        let ids = little_endian(py, slf.get().all_ids(), TokenId::to_le_bytes)?;
+        let offsets = little_endian(py, &slf.get().offsets, i64::to_le_bytes)?;
         let nulls =
-            this.nulls.as_ref().map(|nulls| little_endian(py, nulls, |is_null| [is_null.into()])).transpose()?;
+            slf.get().nulls.as_ref().map(|nulls| little_endian(py, nulls, |is_null| [is_null.into()])).transpose()?;
         Ok((slf.get_type().into_any(), (ids, offsets, nulls)))
     }
 
@@ -121,8 +121,8 @@ impl FlatBatch {
             let first = self.offsets.get(start).copied().unwrap_or_default();
             let offsets = (0..=len).map(|number| self.offsets.get(start + number).map_or(0, |offset| offset - first));
             let nulls = nulls.filter(|nulls| nulls.contains(&true)).map(Arc::new);
-            let (ids, start) = (Arc::clone(&self.ids), self.start + first as usize);
-            return Ok(Self { ids, start, offsets: Arc::new(offsets.collect()), nulls });
+            let offsets = Arc::new(offsets.collect());
+            return Ok(Self { ids: Arc::clone(&self.ids), start: self.start + first as usize, offsets, nulls });
         }
         let rows = self.rows()?;
         let batch = run(py, self.num_ids(), || Ok::<_, Infallible>(rows.select((0..len).map(index))))?;
@@ -248,17 +248,18 @@ pub fn encode_batch(
     continues: bool,
     last: Option<TokenId>,
 ) -> PyResult<FlatBatch> {
-    let (options, side) = (encode_options(add_special, parse_special, continues), chunks::side(side)?);
+    let options = encode_options(add_special, parse_special, continues);
+    let side = chunks::side(side)?;
     if let Some(max_tokens) = max_tokens {
         // An error about the budget itself is not one of a text.
         tokenizer.work(py, 0, |encoder| encoder.truncate(&Segmentable::new(""), max_tokens, side, options))?;
     }
     let budget = max_tokens.map(|max_tokens| (max_tokens, side));
-    let (source, mut nulls) = (Source::of(texts)?, Vec::new());
-    let batch = quick(|| {
-        let core = &tokenizer.core;
-        core.encode_batch_from(options, budget, last, threads, |feed| source.feed(py, feed, &mut nulls))
-    })??;
+    let source = Source::of(texts)?;
+    let mut nulls = Vec::new();
+    let core = &tokenizer.core;
+    let batch =
+        quick(|| core.encode_batch_from(options, budget, last, threads, |feed| source.feed(py, feed, &mut nulls)))??;
     Ok(FlatBatch::new(batch.map_err(Raise::raise)?, Some(nulls)))
 }
 
@@ -274,11 +275,10 @@ pub fn count_batch(
     continues: bool,
 ) -> PyResult<Vec<usize>> {
     let options = encode_options(add_special, parse_special, continues);
-    let (source, mut nulls) = (Source::of(texts)?, Vec::new());
-    let counts = quick(|| {
-        let core = &tokenizer.core;
-        core.count_batch_from(options, threads, |feed| source.feed(py, feed, &mut nulls))
-    })??;
+    let source = Source::of(texts)?;
+    let mut nulls = Vec::new();
+    let core = &tokenizer.core;
+    let counts = quick(|| core.count_batch_from(options, threads, |feed| source.feed(py, feed, &mut nulls)))??;
     counts.map_err(Raise::raise)
 }
 

@@ -117,8 +117,7 @@ impl ChatTemplate {
             Some(true) => Closing::Always,
             Some(false) => Closing::Never,
         };
-        let (bos, eos) = (bos.to_owned(), eos.to_owned());
-        let options = Options { bos, eos, media_marker, closing, ..Options::default() };
+        let options = Options { bos: bos.to_owned(), eos: eos.to_owned(), media_marker, closing, ..Options::default() };
         let now = Now { seconds: now.0, offset: now.1, zone: now.2 };
         let this = slf.get();
         let rendered =
@@ -225,16 +224,16 @@ impl Rendering {
         ends: bool,
         add_special: bool,
     ) -> PyResult<(Vec<TokenId>, Places)> {
-        let (template, tokenizer) = (self.template.get(), tokenizer.get());
-        if place.0 > place.1 || place.1 > self.rendered.text.len() {
-            return Err(invalid(format!("bytes {} to {} are not a part of the text", place.0, place.1)));
+        let text = &self.rendered.text;
+        let (start, end) = place;
+        if start > end || end > text.len() {
+            return Err(invalid(format!("bytes {start} to {end} are not a part of the text")));
         }
-        let (text, stretch) = (&self.rendered.text, place.0..place.1);
-        let spans = tokenizer.work(py, stretch.len(), |encoder| {
-            ggtok_chat::encode_stretch(encoder, text, stretch, add_special, begins, ends).map_err(template.named())
+        let spans = tokenizer.get().work(py, end - start, |encoder| {
+            ggtok_chat::encode_stretch(encoder, text, start..end, add_special, begins, ends)
+                .map_err(self.template.get().named())
         })?;
-        let at = place.0;
-        Ok((spans.ids, spans.spans.into_iter().map(|span| (at + span.start, at + span.end)).collect()))
+        Ok((spans.ids, spans.spans.into_iter().map(|span| (start + span.start, start + span.end)).collect()))
     }
 
     #[doc = doc!(Rendering.masked)]
@@ -274,11 +273,13 @@ impl Rendering {
         add_special: bool,
         refuse_user_defined: bool,
     ) -> PyResult<Spans> {
-        let (tokenizer, text, template) = (tokenizer.get(), &self.rendered.text, self.template.get());
+        let template = self.template.get();
+        let text = &self.rendered.text;
         let spans = tokenizer
+            .get()
             .work(py, text.len(), |encoder| ggtok_chat::encode(encoder, text, add_special).map_err(template.named()))?;
         if refuse_user_defined {
-            refusal::check(tokenizer.core.vocabulary(), template.chat.template().source(), text, &spans)?;
+            refusal::check(tokenizer.get().core.vocabulary(), template.chat.template().source(), text, &spans)?;
         }
         Ok(spans)
     }
@@ -295,14 +296,15 @@ impl Rendering {
             "content" => Mask::Content,
             _ => return Err(invalid(format!("mask must be 'turn' or 'content', not {mask:?}"))),
         };
-        let (template, core) = (self.template.get(), &tokenizer.get().core);
-        run(py, self.rendered.text.len(), || self.tokens(core.vocabulary(), spans, mask).map_err(template.named()))
+        let vocabulary = tokenizer.get().core.vocabulary();
+        let template = self.template.get();
+        run(py, self.rendered.text.len(), || self.tokens(vocabulary, spans, mask).map_err(template.named()))
     }
 
     fn tokens(&self, vocabulary: &Vocabulary, spans: &[Range<usize>], mask: Mask) -> Result<Masked, Error> {
-        let (chat, text) = (&self.template.get().chat, &self.rendered.text);
+        let text = &self.rendered.text;
         let ends: Vec<&[u8]> = vocabulary.eog().iter().map(|&id| vocabulary.text(id)).collect();
-        let ranges = chat.masked(&self.request, text, &self.options, &self.now, &ends, mask)?;
+        let ranges = self.template.get().chat.masked(&self.request, text, &self.options, &self.now, &ends, mask)?;
         let hulls = ggtok_chat::message_spans(text, spans, &self.request);
         let hulls = hulls.into_iter().map(|hull| hull.map(|hull| (hull.start, hull.end))).collect();
         let markers = ggtok_chat::markers(&self.rendered, spans).into_iter();

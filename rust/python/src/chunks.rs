@@ -25,8 +25,11 @@ pub fn split(
     add_special: bool,
     parse_special: bool,
 ) -> PyResult<Vec<(usize, usize, usize)>> {
-    let (object, text, prefix) = (text, Cuttable::new(text)?, Cuttable::new(prefix)?);
-    let (mut kinds, mut places) = (Vec::new(), Vec::new());
+    let object = text;
+    let text = Cuttable::new(text)?;
+    let prefix = Cuttable::new(prefix)?;
+    let mut kinds = Vec::new();
+    let mut places = Vec::new();
     for kind in boundaries {
         if kind.hasattr(intern!(py, "finditer"))? {
             kinds.push(Boundary::Listed(places.len()));
@@ -66,8 +69,10 @@ pub fn truncate(
     let len = text.len()?;
     for read in Ends::lens(len, max_tokens) {
         let slice = |start: usize, end: usize| text.get_item(PySlice::new(py, start as isize, end as isize, 1));
-        let (head, tail) = (slice(0, read)?, slice(len - read, len)?);
-        let (head, tail) = (Cuttable::new(&head)?, Cuttable::new(&tail)?);
+        let head = slice(0, read)?;
+        let tail = slice(len - read, len)?;
+        let head = Cuttable::new(&head)?;
+        let tail = Cuttable::new(&tail)?;
         let kept = tokenizer.work(py, head.bytes().len() + tail.bytes().len(), |encoder| {
             let ends = Ends { head: head.text(), tail: tail.text(), is_whole: read == len };
             encoder.truncate_ends(&ends, max_tokens, side, options)
@@ -115,7 +120,8 @@ impl<'a> Cuttable<'a> {
         let searched = self.0.bytes().map_or(object.clone(), |bytes| PyBytes::new(py, bytes).into_any());
         let is_start = |&(_, byte): &(usize, &u8)| self.0.bytes().is_some() || byte & 0xC0 != 0x80;
         let starts = self.bytes().iter().enumerate().filter(is_start).map(|(at, _)| at);
-        let (mut starts, mut places) = (starts.enumerate().peekable(), Vec::new());
+        let mut starts = starts.enumerate().peekable();
+        let mut places = Vec::new();
         for (index, found) in pattern.call_method1(intern!(py, "finditer"), (searched,))?.try_iter()?.enumerate() {
             check_signals(py, index)?;
             let end: usize = found?.call_method0(intern!(py, "end"))?.extract()?;

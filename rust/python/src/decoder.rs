@@ -147,7 +147,8 @@ fn stop_strings<'py>(
     for (index, string) in strings.iter().enumerate() {
         check_signals(py, index)?;
         if !string.is_instance_of::<PyString>() && (is_text || !is_string(string)) {
-            let (expected, found) = (if is_text { "str" } else { "str or bytes" }, string.get_type().name()?);
+            let expected = if is_text { "str" } else { "str or bytes" };
+            let found = string.get_type().name()?;
             return Err(type_error(format!("stop string {index} must be {expected}, not {found}")));
         }
     }

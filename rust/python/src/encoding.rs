@@ -125,7 +125,8 @@ impl Encoding {
 
     #[doc = doc!(Encoding.tokens_of)]
     fn tokens_of(&self, start: &Bound<'_, PyAny>, end: &Bound<'_, PyAny>) -> PyResult<(usize, usize)> {
-        let (start, end) = (place("start", start)?, place("end", end)?);
+        let start = place("start", start)?;
+        let end = place("end", end)?;
         if start > end {
             return Err(invalid(format!("start is {start}, after end, which is {end}")));
         }

@@ -85,9 +85,12 @@ pub struct RawTrie(DoubleArrayTrace);
 #[doc = doc!(explain_trie)]
 #[pyfunction]
 pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_, PyAny>) -> PyResult<RawTrie> {
-    let (words, queries) = (arguments::objects(words)?, arguments::objects(queries)?);
-    let bytes = |objects| texts(objects).map(|text| Ok(text?.text().as_bytes().to_vec())).collect::<PyResult<Vec<_>>>();
-    let (words, queries) = (bytes(&words)?, bytes(&queries)?);
+    let bytes = |objects| {
+        let objects = arguments::objects(objects)?;
+        texts(&objects).map(|text| Ok(text?.text().as_bytes().to_vec())).collect::<PyResult<Vec<_>>>()
+    };
+    let words = bytes(words)?;
+    let queries = bytes(queries)?;
     run_long(py, || DoubleArrayTrace::new(&words, &queries)).map(RawTrie)
 }
 

@@ -24,7 +24,8 @@ const SEPARATOR: &[u8; 2] = b", ";
 const SHORT: i64 = 100_000_000;
 /// The numbers below 100 with two digits, the first one in the low byte.
 const PAIRS: [u16; 100] = {
-    let (mut pairs, mut number) = ([0; 100], 0);
+    let mut pairs = [0; 100];
+    let mut number = 0;
     while number < 100 {
         pairs[number as usize] = u16::from_le_bytes([b'0' + number / 10, b'0' + number % 10]);
         number += 1;
@@ -117,7 +118,8 @@ impl Decimal {
             return Self { number, characters: 0, len: 0 };
         }
         let short = number as u32;
-        let (high, low) = (short / 10_000, short % 10_000);
+        let high = short / 10_000;
+        let low = short % 10_000;
         let pair = |number: u32| u64::from(PAIRS[number as usize]);
         let all = pair(high / 100) | pair(high % 100) << 16 | pair(low / 100) << 32 | pair(low % 100) << 48;
         let len = short.checked_ilog10().map_or(1, |log| log as usize + 1);

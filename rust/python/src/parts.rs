@@ -19,7 +19,8 @@ pub(crate) fn parts(object: &Bound<'_, PyAny>, unit: Unit) -> PyResult<Parts> {
     if is_text(object) {
         return Err(type_error(format!("{expected}, not {}", object.get_type().name()?)));
     }
-    let (mut parts, mut of_bytes) = (Parts::default(), Vec::new());
+    let mut parts = Parts::default();
+    let mut of_bytes = Vec::new();
     for (index, part) in iterate(object, expected)?.enumerate() {
         check_signals(py, index)?;
         let part = part?;

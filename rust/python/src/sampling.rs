@@ -35,8 +35,10 @@ pub(crate) fn sample<'py>(
     parse_special: bool,
     continues: bool,
 ) -> PyResult<Bound<'py, PyList>> {
-    let (py, argument) = (text.py(), arguments::text(text)?);
-    let (text, options) = (argument.text(), encode_options(add_special, parse_special, continues));
+    let py = text.py();
+    let argument = arguments::text(text)?;
+    let text = argument.text();
+    let options = encode_options(add_special, parse_special, continues);
     let (alpha, dropout, seed) = setting;
     let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(0));
     let sampler =
@@ -59,9 +61,8 @@ pub(crate) fn n_best(
     parse_special: bool,
     continues: bool,
 ) -> PyResult<Vec<(Vec<TokenId>, f64)>> {
-    let (py, argument) = (text.py(), arguments::text(text)?);
-    let (text, options) = (argument.text(), encode_options(add_special, parse_special, continues));
-    tokenizer.get().work(py, text.as_bytes().len(), |encoder| encoder.n_best(text, n, options))
+    let options = encode_options(add_special, parse_special, continues);
+    tokenizer.get().work_on_text(text, |encoder, text| encoder.n_best(text, n, options))
 }
 
 /// A pair of ranges, each as its start and end.
@@ -76,8 +77,11 @@ pub(crate) fn align(
     tok_b: &Bound<'_, Tokenizer>,
 ) -> PyResult<Vec<Ranges>> {
     let ids = |ids, tokenizer: &Tokenizer| token_ids(ids, tokenizer.core.vocabulary().len());
-    let (a, b) = (tok_a.get(), tok_b.get());
-    let (py, ids_a, ids_b) = (ids_a.py(), ids(ids_a, a)?, ids(ids_b, b)?);
+    let a = tok_a.get();
+    let b = tok_b.get();
+    let py = ids_a.py();
+    let ids_a = ids(ids_a, a)?;
+    let ids_b = ids(ids_b, b)?;
     let pairs = run(py, ids_a.len() + ids_b.len(), || align_ids((&a.core, &ids_a), (&b.core, &ids_b)))?;
     Ok(pairs.into_iter().map(|(a, b)| ((a.start, a.end), (b.start, b.end))).collect())
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use ggtok_core::vocab::Strings;
-use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Encoder, Parts, Sink, Spans, TokenId};
+use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Encoder, Parts, Sink, Spans, Text, TokenId};
 use ggtok_explain::Explainer;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -57,6 +57,18 @@ impl Tokenizer {
         run(py, size, || self.core.with_encoder(work))
     }
 
+    /// Runs work of the core on a text with an encoder.
+    #[inline]
+    pub(crate) fn work_on_text<T: Send, E: Raise + Send>(
+        &self,
+        text: &Bound<'_, PyAny>,
+        work: impl FnOnce(&mut Encoder<&ggtok_core::Tokenizer>, Text<'_>) -> Result<T, E> + Send,
+    ) -> PyResult<T> {
+        let argument = arguments::text(text)?;
+        let core_text = argument.text();
+        self.work(text.py(), core_text.as_bytes().len(), |encoder| work(encoder, core_text))
+    }
+
     /// Encodes one text into a sink.
     #[inline]
     fn encode_into(
@@ -65,9 +77,7 @@ impl Tokenizer {
         options: EncodeOptions,
         sink: &mut (impl Sink + Send),
     ) -> PyResult<()> {
-        let (py, argument) = (text.py(), arguments::text(text)?);
-        let text = argument.text();
-        self.work(py, text.as_bytes().len(), |encoder| encoder.encode_into(text, options, sink))
+        self.work_on_text(text, |encoder, text| encoder.encode_into(text, options, sink))
     }
 
     /// Encodes a text in parts into a sink.
@@ -77,7 +87,8 @@ impl Tokenizer {
         options: EncodeOptions,
         sink: &mut (impl Sink + Send),
     ) -> PyResult<()> {
-        let (py, parts) = (parts.py(), parts::parts(parts, Unit::Byte)?);
+        let py = parts.py();
+        let parts = parts::parts(parts, Unit::Byte)?;
         self.work(py, parts.len(), |encoder| encoder.parts_into(&parts, options, sink))
     }
 
@@ -236,8 +247,10 @@ impl Tokenizer {
         parse_special: bool,
         continues: bool,
     ) -> PyResult<(Vec<TokenId>, Vec<TokenId>)> {
-        let (context, continuation) = (arguments::text(context)?, arguments::text(continuation)?);
-        let (context, continuation) = (context.text(), continuation.text());
+        let context = arguments::text(context)?;
+        let continuation = arguments::text(continuation)?;
+        let context = context.text();
+        let continuation = continuation.text();
         let options = encode_options(add_special, parse_special, continues);
         let size = context.as_bytes().len() + continuation.as_bytes().len();
         let (mut ids, num_before) =

@@ -137,7 +137,8 @@ impl Trainer {
         py: Python<'_>,
         work: impl FnOnce(Report<'_>) -> Result<T, TrainError> + Send,
     ) -> PyResult<T> {
-        let (mut last, mut raised): (Option<Instant>, _) = (None, None);
+        let mut last: Option<Instant> = None;
+        let mut raised = None;
         let result = run_long(py, || {
             work(&mut |phase: Phase, done: u64, total: u64| {
                 let Some(progress) = &self.progress else { return ControlFlow::Continue(()) };
@@ -220,9 +221,11 @@ impl Trainer {
             }
             "extend" => {
                 let base: Bound<'_, Tokenizer> = settings.get("base")?;
-                let (merges, core) = (base.get().merges(), Arc::clone(&base.get().core));
-                let (num_tokens, threads) = (settings.get("num_tokens")?, settings.get("threads")?);
-                let extender = Extender::new(core, merges, num_tokens, threads).map_err(Raise::raise)?;
+                let base = base.get();
+                let num_tokens = settings.get("num_tokens")?;
+                let extender =
+                    Extender::new(Arc::clone(&base.core), base.merges(), num_tokens, settings.get("threads")?);
+                let extender = extender.map_err(Raise::raise)?;
                 let counter = extender.counter().map_err(Raise::raise)?;
                 (Box::new(move |words, _, report| extender.extend(words, report)), vec![counter])
             }
@@ -242,13 +245,15 @@ impl Trainer {
 
     #[doc = doc!(Trainer.push)]
     fn push(&self, texts: &Bound<'_, PyAny>, first: usize, counts: &Bound<'_, PyList>) -> PyResult<()> {
-        let (py, counts) = (texts.py(), counts.iter().map(|count| count.extract()).collect::<PyResult<Vec<u64>>>()?);
+        let py = texts.py();
+        let counts = counts.iter().map(|count| count.extract()).collect::<PyResult<Vec<u64>>>()?;
         let count = |texts: &[&str]| {
             let counts = counts.iter().copied().chain(iter::repeat(1));
             let counted: Vec<_> = texts.iter().copied().zip(counts).collect();
             self.count(py, |counter, progress| counter.push_counted(&counted, progress).map(|()| 0)).map(drop)
         };
-        let (source, mut rows) = (Source::of(texts)?, Vec::new());
+        let source = Source::of(texts)?;
+        let mut rows = Vec::new();
         source.pass_on(py, &mut Vec::new(), |text| rows.push(text))?;
         let texts = rows.iter().zip(first..).filter_map(|(text, number)| {
             Some(match text.as_ref()? {
@@ -295,8 +300,8 @@ impl Trainer {
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Vec<i32>, Vec<f32>, Bound<'py, PyList>)> {
         let trained = self.run(py, |progress| {
             let mut words = std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner)).into_iter();
-            let (first, second) = (words.next().unwrap_or_default(), words.next());
-            (self.train)(&first, second.as_ref(), progress)
+            let first = words.next().unwrap_or_default();
+            (self.train)(&first, words.next().as_ref(), progress)
         })?;
         let Trained { tokens, types, scores, merges } = trained;
         let texts = |texts: Vec<Vec<u8>>| list(py, texts.iter().map(|text| PyBytes::new(py, text)));

@@ -33,7 +33,8 @@ pub(crate) fn used_tokens(
     threads: usize,
     parse_special: bool,
 ) -> PyResult<Vec<TokenId>> {
-    let (py, vocabulary) = (texts.py(), tokenizer.core.vocabulary());
+    let py = texts.py();
+    let vocabulary = tokenizer.core.vocabulary();
     let side = PyString::intern(py, "right");
     let batch = encode_batch(py, tokenizer, texts, threads, None, &side, false, parse_special, false, None)?;
     let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
@@ -45,7 +46,8 @@ pub(crate) fn used_tokens(
         mark(row);
         if vocabulary.kind() == Kind::WordPiece && row.contains(&unknown) {
             let argument = arguments::text(&text)?;
-            let (text, options) = (argument.text(), encode_options(false, parse_special, false));
+            let text = argument.text();
+            let options = encode_options(false, parse_special, false);
             let found =
                 tokenizer.work(py, text.as_bytes().len(), |encoder| encoder.encode_with_spans(text, options))?;
             let spans = found.ids.iter().zip(found.spans).filter(|&(&id, _)| id == unknown);
@@ -58,6 +60,6 @@ pub(crate) fn used_tokens(
 #[doc = doc!(needed_for)]
 #[pyfunction]
 pub(crate) fn needed_for(tokenizer: &Tokenizer, used: &Bound<'_, PyAny>) -> PyResult<(Vec<TokenId>, Vec<u32>)> {
-    let (core, ids) = (&tokenizer.core, token_ids(used, tokenizer.core.vocabulary().len())?);
-    run_long(used.py(), || Ok::<_, Infallible>(needed(core, &ids)))
+    let ids = token_ids(used, tokenizer.core.vocabulary().len())?;
+    run_long(used.py(), || Ok::<_, Infallible>(needed(&tokenizer.core, &ids)))
 }

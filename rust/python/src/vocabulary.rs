@@ -77,7 +77,8 @@ pub fn canonical_bytes<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<
 #[doc = doc!(token)]
 #[pyfunction]
 pub fn token<'py>(tokenizer: &Tokenizer, id: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, f32, u16)> {
-    let (py, vocabulary) = (id.py(), tokenizer.core.vocabulary());
+    let py = id.py();
+    let vocabulary = tokenizer.core.vocabulary();
     let id = token_id(id, vocabulary.len())?;
     run(py, 0, || tokenizer.core.check_id(id))?;
     Ok((PyBytes::new(py, vocabulary.text(id)), vocabulary.score(id), vocabulary.attributes(id).bits()))
@@ -138,8 +139,8 @@ fn numbers<'py, const N: usize>(
     tokenizer: &Tokenizer,
     number: fn(&Vocabulary, TokenId) -> [u8; N],
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let (vocabulary, ids) = (tokenizer.core.vocabulary(), 0..list_size(tokenizer)?);
-    let bytes: Vec<u8> = ids.flat_map(|id| number(vocabulary, id as TokenId)).collect();
+    let vocabulary = tokenizer.core.vocabulary();
+    let bytes: Vec<u8> = (0..list_size(tokenizer)?).flat_map(|id| number(vocabulary, id as TokenId)).collect();
     Ok(PyBytes::new(py, &bytes))
 }
 
@@ -172,14 +173,15 @@ pub fn merges(tokenizer: &Tokenizer) -> Vec<&[u8]> {
 #[doc = doc!(unreachable_tokens)]
 #[pyfunction]
 pub fn unreachable_tokens(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<TokenId>> {
-    let (vocabulary, merges) = (tokenizer.core.vocabulary(), tokenizer.merges());
+    let vocabulary = tokenizer.core.vocabulary();
+    let merges = tokenizer.merges();
     run_long(py, || Ok::<_, std::convert::Infallible>(ggtok_core::inspect::unreachable_tokens(vocabulary, merges)))
 }
 
 #[doc = doc!(unused_merges)]
 #[pyfunction]
 pub fn unused_merges(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<usize>> {
-    let (vocabulary, merges) = (tokenizer.core.vocabulary(), tokenizer.merges());
-    let unused = || merges.map_or_else(Vec::new, |merges| ggtok_core::inspect::unused_merges(vocabulary, merges));
-    run_long(py, || Ok::<_, std::convert::Infallible>(unused()))
+    let Some(merges) = tokenizer.merges() else { return Ok(Vec::new()) };
+    let vocabulary = tokenizer.core.vocabulary();
+    run_long(py, || Ok::<_, std::convert::Infallible>(ggtok_core::inspect::unused_merges(vocabulary, merges)))
 }

@@ -126,7 +126,8 @@ impl<'a> Frame<'a> {
     fn new(array: &'a ArrowArray, has_validity: bool, first_row: usize) -> PyResult<Self> {
         let not_negative =
             |number: i64| usize::try_from(number).map_err(|_| damaged(first_row, "a length is negative"));
-        let (len, offset) = (not_negative(array.len)?, not_negative(array.offset)?);
+        let len = not_negative(array.len)?;
+        let offset = not_negative(array.offset)?;
         let Some(end) = len.checked_add(offset).filter(|&end| end < isize::MAX as usize) else {
             return Err(damaged(first_row, "its length is beyond memory"));
         };
@@ -197,7 +198,8 @@ fn append_between<'a>(py: Python<'_>, frame: &Frame<'a>, offset: u8, rows: &mut 
 /// Texts in views: a length of 4 bytes, then up to 12 bytes of text, or 4 bytes of it, the number of a buffer and an
 /// offset.
 fn append_viewed<'a>(py: Python<'_>, frame: &Frame<'a>, rows: &mut RowSink<'a, '_>) -> PyResult<()> {
-    let (array, first_row) = (frame.array, rows.len());
+    let array = frame.array;
+    let first_row = rows.len();
     // SAFETY: the second buffer has one view for each row up to the end.
     let views = unsafe { array.buffer(1, frame.end(), 16) };
     let views = views.ok_or_else(|| damaged(first_row, "it has no views"))?.as_chunks::<16>().0;

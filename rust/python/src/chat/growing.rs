@@ -34,9 +34,9 @@ pub(super) fn places(request: &Request, text: &Text) -> Vec<Option<MessagePlace>
 
 /// How many bytes at the start of two texts are the same, and either the template's or a caller's in both.
 pub(super) fn shared(one: &Text, other: &Text) -> usize {
-    let (a, b) = (one.as_bytes(), other.as_bytes());
-    let mut same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    let (mut left, mut right) = (one.runs().peekable(), other.runs().peekable());
+    let mut same = one.as_bytes().iter().zip(other.as_bytes()).take_while(|(a, b)| a == b).count();
+    let mut left = one.runs().peekable();
+    let mut right = other.runs().peekable();
     while let (Some((a, of_a)), Some((b, of_b))) = (left.peek().cloned(), right.peek().cloned()) {
         let start = a.start.max(b.start);
         if start >= same {
