@@ -261,7 +261,8 @@ fn utf16(bytes: &[u8], ranges: &mut Vec<Range<usize>>) -> String {
         return text.to_owned();
     }
     // For each byte, the units before and after the character that it belongs to.
-    let (mut around, mut text) = (Vec::with_capacity(bytes.len()), String::new());
+    let mut around = Vec::with_capacity(bytes.len());
+    let mut text = String::new();
     let mut before = 0;
     for chunk in bytes.utf8_chunks() {
         let replaced = Some((char::REPLACEMENT_CHARACTER, chunk.invalid().len())).filter(|(_, len)| *len > 0);

@@ -76,7 +76,8 @@ impl Failure {
     }
 
     fn of_template(problem: &str, template: Option<&str>, position: Option<Position>) -> Self {
-        let (line, column) = (position.map(|position| position.line), position.map(|position| position.column));
+        let line = position.map(|position| position.line);
+        let column = position.map(|position| position.column);
         let place = template.map(|name| format!("chat template {}", quoted(name))).into_iter();
         let place = place.chain(line.map(|line| format!("line {line}")));
         let place: Vec<String> = place.chain(column.map(|column| format!("column {column}"))).collect();
@@ -120,15 +121,17 @@ impl From<LoadError> for Failure {
 
 impl From<GgufError> for Failure {
     fn from(error: GgufError) -> Self {
-        let (key, offset) = (error.key.as_deref().map(quoted), error.offset.map(|offset| format!("byte {offset}")));
-        let place: Vec<String> = key.map(|key| format!("key {key}")).into_iter().chain(offset).collect();
+        let key = error.key.as_deref().map(|key| format!("key {}", quoted(key)));
+        let offset = error.offset.map(|offset| format!("byte {offset}"));
+        let place: Vec<String> = key.into_iter().chain(offset).collect();
         let mut message = error.problem.to_string();
         if !place.is_empty() {
             message += &format!(" ({})", place.join(", "));
         }
         message += &format!(": expected {}", error.expected());
         message.extend(error.found().map(|found| format!(", found {found}")));
-        let (expected, found) = (Some(error.expected()), error.found());
+        let expected = Some(error.expected());
+        let found = error.found();
         let details = Details { key: error.key, offset: error.offset, expected, found, ..Details::default() };
         Self { details: details.into(), ..Self::new("GGUFError", message) }
     }

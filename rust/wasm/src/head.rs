@@ -72,7 +72,9 @@ mod tests {
     fn a_head_grows_until_the_metadata_is_complete() {
         let (bytes, size) = file();
         for first in 0..=bytes.len() {
-            let (mut head, mut at, mut end) = (Head::default(), 0, first);
+            let mut head = Head::default();
+            let mut at = 0;
+            let mut end = first;
             while let Some(needed) = head.push(bytes[at..end].to_vec(), bytes.len()).expect("a sound file") {
                 assert!(end < needed && needed <= size, "{first}: {end} {needed}");
                 (at, end) = (end, needed);

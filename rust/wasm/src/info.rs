@@ -40,7 +40,8 @@ pub fn info(vocabulary: &Vocabulary, metadata: &Metadata<Vec<u8>>) -> String {
 
 /// A token with its text, in which U+FFFD stands for what is not UTF-8.
 pub fn token(vocabulary: &Vocabulary, id: TokenId) -> serde_json::Result<String> {
-    let (text, attributes) = (String::from_utf8_lossy(vocabulary.text(id)), vocabulary.attributes(id).bits());
+    let text = String::from_utf8_lossy(vocabulary.text(id));
+    let attributes = vocabulary.attributes(id).bits();
     serde_json::to_string(&TokenJson { id, text, score: vocabulary.score(id), attributes })
 }
 
