@@ -85,12 +85,11 @@ pub struct RawTrie(DoubleArrayTrace);
 #[doc = doc!(explain_trie)]
 #[pyfunction]
 pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_, PyAny>) -> PyResult<RawTrie> {
-    let bytes = |objects| {
-        let objects = arguments::objects(objects)?;
-        texts(&objects).map(|text| Ok(text?.text().as_bytes().to_vec())).collect::<PyResult<Vec<_>>>()
-    };
-    let words = bytes(words)?;
-    let queries = bytes(queries)?;
+    let words = arguments::objects(words)?;
+    let queries = arguments::objects(queries)?;
+    let bytes = |objects| texts(objects).map(|text| Ok(text?.text().as_bytes().to_vec())).collect::<PyResult<Vec<_>>>();
+    let words = bytes(&words)?;
+    let queries = bytes(&queries)?;
     run_long(py, || DoubleArrayTrace::new(&words, &queries)).map(RawTrie)
 }
 
