@@ -23,7 +23,7 @@ use crate::vocabulary::spelling::{
     BEYOND_UNICODE_LEAD, beyond_unicode, byte_of, leading_byte_of, unescape_rwkv, unescape_spaces,
 };
 use crate::vocabulary::{Kind, Vocabulary};
-use crate::work::interrupt;
+use crate::work::interrupt::Ticker;
 use crate::work::memory::{append, push, reserve, with_capacity};
 
 /// A short piece is copied as this many bytes.
@@ -131,7 +131,9 @@ impl TokenPieces {
         let mut end = text.len();
         reserve(text, len + BLOCK);
         text.resize(end + len + BLOCK, 0);
-        for &id in interrupt::ticking(ids) {
+        let mut ticker = Ticker::default();
+        for &id in ids {
+            ticker.tick();
             let range = self.range(id)?;
             let start = range.start as usize;
             let len = range.len(special);

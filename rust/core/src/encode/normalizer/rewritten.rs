@@ -11,7 +11,7 @@ use crate::encode::sink::Sink;
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
-use crate::work::interrupt;
+use crate::work::interrupt::{self, Ticker};
 use crate::work::memory::{self, reserve};
 
 /// A space that is not escaped, in a text in which other spaces will be: two bytes that canonical UTF-8 never has.
@@ -86,7 +86,9 @@ impl<'a> Rewritten<'a> {
             escaped.push(ESCAPED_SPACE, 0..0);
         }
         let mut from = 0;
-        for space in interrupt::ticking(memchr::memchr_iter(b' ', text)) {
+        let mut ticker = Ticker::default();
+        for space in memchr::memchr_iter(b' ', text) {
+            ticker.tick();
             escaped.push_kept(&text[from..space], from);
             escaped.push(ESCAPED_SPACE, space..space + 1);
             from = space + 1;
