@@ -11,7 +11,7 @@
 //! Source: llama.cpp as in `pretokenizer` and `normalizer`; sentencepiece `src/normalizer.cc` (`Normalize`) and
 //! `src/model_interface.cc` (`SplitIntoWords`). O(length of the text).
 
-use ggtok_core::internals::interrupt::Ticker;
+use ggtok_core::internals::interrupt::{self, Ticker};
 use ggtok_core::internals::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT, escape_spaces};
 use ggtok_core::internals::{Class, Learned, Splitter, WordPieceNormalizer};
 use ggtok_core::trie::DoubleArray;
@@ -123,18 +123,14 @@ impl Spaces {
     /// Calls `word` with each word of an escaped text.
     fn split(&self, text: &[u8], word: &mut impl FnMut(&[u8])) {
         let mut start = 0;
-        let mut at = 0;
         let mut in_run = true;
-        let mut ticker = Ticker::default();
-        while at < text.len() {
-            ticker.tick();
-            let is_space = text[at..].starts_with(ESCAPED_SPACE);
-            if is_space && at > start && !(in_run && self.keep_runs) {
-                word(&text[start..at]);
-                start = at;
+        for (character, range) in interrupt::ticking(utf8::code_points(text)) {
+            let is_space = character == ESCAPED_SPACE_CODE_POINT;
+            if is_space && range.start > start && !(in_run && self.keep_runs) {
+                word(&text[start..range.start]);
+                start = range.start;
             }
             in_run = is_space;
-            at += utf8::sequence_len(text[at]);
         }
         if start < text.len() {
             word(&text[start..]);

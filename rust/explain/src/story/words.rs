@@ -126,12 +126,9 @@ fn sign(character: char) -> String {
 /// Where the characters of a text start, and its end. A character inside which one of `cuts` lies is cut into bytes.
 pub(crate) fn places(text: &[u8], cuts: &[usize]) -> Vec<usize> {
     let mut places = Vec::new();
-    let mut at = 0;
-    while at < text.len() {
-        let end = at + utf8::decode(text, at).map_or(1, |(_, len)| len);
-        let is_cut = cuts.iter().any(|cut| at < *cut && *cut < end);
-        places.extend(if is_cut { at..end } else { at..at + 1 });
-        at = end;
+    for (_, range) in utf8::code_points(text) {
+        let is_cut = cuts.iter().any(|cut| range.start < *cut && *cut < range.end);
+        places.extend(if is_cut { range } else { range.start..range.start + 1 });
     }
     places.push(text.len());
     places

@@ -93,12 +93,10 @@ fn characters(segments: &Segments) -> Vec<Candidate> {
     let mut ticker = Ticker::default();
     for index in 0..segments.len() {
         let (text, count) = segments.get(index);
-        let mut at = 0;
-        while let Some((character, len)) = utf8::decode(text, at) {
+        for (character, range) in utf8::code_points(text) {
             ticker.tick();
-            let piece = Piece { start: segments.starts[index] + at as u32, len: len as u32 };
+            let piece = Piece { start: segments.starts[index] + range.start as u32, len: range.len() as u32 };
             found[character as usize].get_or_insert(Candidate { piece, weight: 0 }).weight += count;
-            at += len;
         }
     }
     found.into_iter().flatten().collect()
