@@ -81,6 +81,53 @@ def test_too_little_memory(kind: str, text: str) -> None:
     assert "encode_parts" in done.stdout.split()
 
 
+OPEN = """
+import resource, sys
+from pathlib import Path
+import ggtok
+
+def open_and_encode():
+    return ggtok.Tokenizer.from_gguf(sys.argv[1]).encode("What is LoRA?")
+
+expected, room, failed = open_and_encode(), 1 << 16, 0
+while True:
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + room, resource.RLIM_INFINITY))
+    try:
+        assert open_and_encode() == expected
+        break
+    except MemoryError:
+        failed += 1
+        room += room // 8
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+assert open_and_encode() == expected
+print(failed)
+"""
+SHARED = ["llama-bpe", "gemma-4", "llama-spm", "bert-bge", "ugm-nfkc-small", "rwkv-world", "plamo2-small"]
+
+
+def check_opening(path: Path) -> None:
+    # A thread that shares no memory with others takes a page for each small allocation, and may have none to unwind.
+    environment = os.environ | {"MALLOC_ARENA_MAX": "1"}
+    command = [sys.executable, "-c", OPEN, str(path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-1000:]
+    assert int(done.stdout) > 5
+
+
+@NEEDS_STATM
+@pytest.mark.parametrize("kind", ["bpe", "spm", "wordpiece", "unigram"])
+def test_too_little_memory_to_open_a_file(kind: str) -> None:
+    check_opening(Path(ggtok.__file__).parent / "vocabularies" / f"{kind}.gguf")
+
+
+@NEEDS_STATM
+@pytest.mark.parametrize("name", SHARED)
+def test_too_little_memory_to_open_a_shared_file(shared: Path, name: str) -> None:
+    check_opening(shared / "vocabs" / f"{name}.gguf")
+
+
 @NEEDS_STATM
 def test_one_long_word_takes_little_memory() -> None:
     """The lattice of a Unigram vocabulary has four bytes for each byte of a word, beside two copies of the text."""

@@ -245,4 +245,15 @@ macro_rules! from_out_of_memory {
     };
 }
 from_out_of_memory!(VocabularyError, EncodeError, DecodeError);
-pub(crate) use from_out_of_memory;
+
+/// The variants of an error that hold other errors.
+macro_rules! from {
+    ($whole:ident: $($error:ident => $variant:ident),+) => {
+        $(impl From<$error> for $whole {
+            fn from(error: $error) -> Self {
+                Self::$variant(error.into())
+            }
+        })+
+    };
+}
+pub(crate) use {from, from_out_of_memory};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{DecodeError, EncodeError, VocabularyError};
+use crate::error::{DecodeError, EncodeError, VocabularyError, from};
 use crate::gguf::{GgufError, LoadError};
 
 /// What can go wrong, from a file to a text: every other error of these stages converts into this one.
@@ -29,14 +29,4 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The variant of an error's stage.
-macro_rules! from {
-    ($($error:ident => $stage:ident),+) => {
-        $(impl From<$error> for Error {
-            fn from(error: $error) -> Self {
-                Self::$stage(error.into())
-            }
-        })+
-    };
-}
-from!(LoadError => Load, GgufError => Load, VocabularyError => Load, EncodeError => Encode, DecodeError => Decode);
+from!(Error: LoadError => Load, GgufError => Load, VocabularyError => Load, EncodeError => Encode, DecodeError => Decode);

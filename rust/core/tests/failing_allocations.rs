@@ -1,5 +1,5 @@
-//! Fails each allocation of each public call in turn: the call returns an error, and the next call works. Allocations of
-//! fewer than [`SMALL`] bytes always succeed. There is no test harness, which would allocate too.
+//! Fails each allocation of each public call in turn: the call returns an error, and the next call works. Small
+//! allocations always succeed. There is no test harness, which would allocate too.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Debug;
@@ -8,25 +8,32 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ggtok_core::batch::{DecodeBatchError, Padding, Rows, Side};
 use ggtok_core::chunks::{Boundary, Segmentable, SplitOptions, Truncation};
+use ggtok_core::gguf::{GgufError, LoadError, Problem};
 use ggtok_core::stream::{StopStrings, StreamDecodeOptions, StreamDecoder, StreamEncoder};
-use ggtok_core::{Count, DecodeError, DecodeOptions, EncodeError, EncodeOptions, Parts, Tokenizer, VocabularyError};
+use ggtok_core::{
+    Count, DecodeError, DecodeOptions, EncodeError, EncodeOptions, Error, Parts, Tokenizer, VocabularyError,
+};
 
 #[allow(dead_code)]
 mod common;
 
-use common::{EMBEDDED, embedded_bytes};
+use common::{EMBEDDED, embedded_bytes, shared};
 
+/// The least number of bytes of an allocation that fails: for a call with a tokenizer, and for opening one, which has
+/// many small tables of a fixed size.
 const SMALL: usize = 1 << 10;
+const SMALL_AT_LOAD: usize = 1 << 12;
 
 /// The system's allocator, which fails once it has been asked often enough.
 struct Failing;
 
+static LEAST: AtomicUsize = AtomicUsize::new(SMALL);
 /// How many allocations succeed before one fails.
 static NUM_LEFT: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
 fn fails(size: usize) -> bool {
-    let fails = size >= SMALL && NUM_LEFT.fetch_sub(1, Ordering::Relaxed) == 0;
+    let fails = size >= LEAST.load(Ordering::Relaxed) && NUM_LEFT.fetch_sub(1, Ordering::Relaxed) == 0;
     if fails {
         HAS_FAILED.store(true, Ordering::Relaxed);
     }
@@ -76,9 +83,11 @@ macro_rules! memory {
 }
 
 memory!(
+    Error: Error::Load(LoadError::Gguf(GgufError { problem: Problem::OutOfMemory, .. }))
+        | Error::Load(LoadError::Vocabulary(VocabularyError::OutOfMemory))
+        | Error::Encode(EncodeError::OutOfMemory),
     EncodeError: EncodeError::OutOfMemory,
     DecodeError: DecodeError::OutOfMemory,
-    VocabularyError: VocabularyError::OutOfMemory,
     (usize, EncodeError): (0..3, EncodeError::OutOfMemory),
     DecodeBatchError<()>: DecodeBatchError::Row(0..3, DecodeError::OutOfMemory),
     ggtok_core::stream::StopStringsError: ggtok_core::stream::StopStringsError::OutOfMemory,
@@ -94,19 +103,43 @@ fn check<R: PartialEq + Debug, E: Memory>(name: &str, bytes: &[u8], call: impl F
         let mut stream = StreamEncoder::new(&tokenizer, EncodeOptions::default()).expect("a stream");
         stream.push("a \u{4E2D} a", &mut Count::default()).and_then(|()| tokenizer.count("\u{4E2D}")).expect("ids");
         tokenizer.clear_cache();
-        HAS_FAILED.store(false, Ordering::Relaxed);
-        NUM_LEFT.store(num_before, Ordering::Relaxed);
-        let result = call(&tokenizer);
-        NUM_LEFT.store(usize::MAX, Ordering::Relaxed);
-        match result {
-            // Some allocations are only for speed.
-            Ok(result) => assert_eq!(result, expected, "{name} {num_before}"),
-            Err(error) => assert!(error.is_out_of_memory(), "{name} {num_before}: {error:?}"),
-        }
+        fail_one(name, num_before, &expected, || call(&tokenizer));
         assert_eq!(call(&tokenizer).expect(name), expected, "{name} after {num_before}");
         if !HAS_FAILED.load(Ordering::Relaxed) {
             return;
         }
+    }
+}
+
+/// Opens a file and encodes a text, and fails the first allocation, then the second, and so on.
+fn check_load(name: &str, bytes: &[u8], text: &str) {
+    LEAST.store(SMALL_AT_LOAD, Ordering::Relaxed);
+    let call = || Ok::<_, Error>(Tokenizer::from_bytes(bytes)?.encode(text)?);
+    let expected = call().expect(name);
+    let num_failed = (0..).take_while(|&num_before| {
+        fail_one(name, num_before, &expected, call);
+        HAS_FAILED.load(Ordering::Relaxed)
+    });
+    assert!(num_failed.count() > 10, "{name}");
+    assert_eq!(call().expect(name), expected, "{name}");
+    LEAST.store(SMALL, Ordering::Relaxed);
+}
+
+/// Makes a call of which one allocation fails, if there are as many.
+fn fail_one<R: PartialEq + Debug, E: Memory>(
+    name: &str,
+    num_before: usize,
+    expected: &R,
+    call: impl FnOnce() -> Result<R, E>,
+) {
+    HAS_FAILED.store(false, Ordering::Relaxed);
+    NUM_LEFT.store(num_before, Ordering::Relaxed);
+    let result = call();
+    NUM_LEFT.store(usize::MAX, Ordering::Relaxed);
+    match result {
+        // Some allocations are only for speed.
+        Ok(result) => assert_eq!(result, *expected, "{name} {num_before}"),
+        Err(error) => assert!(error.is_out_of_memory(), "{name} {num_before}: {error:?}"),
     }
 }
 
@@ -117,8 +150,16 @@ fn main() {
     let long = &"ab".repeat(3_000);
     let texts = [text, "a", text];
     let options = EncodeOptions::default().parse_special(true);
+    // The kinds of which none is embedded.
+    for name in ["plamo2-small", "rwkv-world", "hybriddna-gpt2", "whitespace-lower-small"] {
+        match std::fs::read(shared().join("vocabs").join(name).with_extension("gguf")) {
+            Ok(bytes) => check_load(name, &bytes, text),
+            Err(_) => eprintln!("SKIPPED: no vocabulary {name}; set GGTOK_SHARED"),
+        }
+    }
     for name in EMBEDDED {
         let bytes = &embedded_bytes(name);
+        check_load(name, bytes, text);
         let all = Tokenizer::from_bytes(bytes).expect("a vocabulary").encode(text).expect("ids");
         let offsets = [0, 1, 5, all.len() as i64];
         let rows = || Rows::new(&all, &offsets).expect("rows");
@@ -148,6 +189,9 @@ fn main() {
             tokenizer.encoder().words(&parts, options)
         });
         check("pair", bytes, |tokenizer| tokenizer.encoder().encode_pair(text, text, options));
+        if name == "unigram" {
+            check("n best", bytes, |tokenizer| tokenizer.encoder().n_best(text, 20, options));
+        }
         check("stream", bytes, |tokenizer| {
             let (mut stream, mut ids) = (StreamEncoder::new(tokenizer, options)?, Vec::new());
             text.as_bytes().chunks(7).try_for_each(|part| stream.push(part, &mut ids))?;

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use ggtok_chat::Error as ChatError;
 use ggtok_core::batch::{DecodeBatchError, PaddingError};
-use ggtok_core::gguf::{GgufError, LoadError};
+use ggtok_core::gguf::{GgufError, LoadError, Problem};
 use ggtok_core::stream::StopStringsError;
 use ggtok_core::{DecodeError, EncodeError, SamplerError, VocabularyError};
 use pyo3::PyTypeInfo;
@@ -117,6 +117,9 @@ fn decode_error(error: DecodeError, message: String) -> PyErr {
 
 impl Raise for GgufError {
     fn raise(self) -> PyErr {
+        if self.problem == Problem::OutOfMemory {
+            return PyMemoryError::new_err(self.to_string());
+        }
         detailed::<python::GGUFError>(&self.problem.to_string(), |details| {
             details.set_item("key", &self.key)?;
             details.set_item("offset", self.offset)?;

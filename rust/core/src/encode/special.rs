@@ -28,7 +28,7 @@ use crate::token::TokenId;
 use crate::vocabulary::{Attributes, Vocabulary};
 use crate::work::heap::HeapBytes;
 use crate::work::interrupt::{self, Ticker};
-use crate::work::memory::push;
+use crate::work::memory::{collect, push, with_room};
 
 /// An item of a partitioned text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,9 +89,7 @@ impl Specials {
     /// # Errors
     /// [`VocabularyError::TooLarge`] if the texts do not fit into a double array.
     pub(crate) fn new(vocabulary: &Vocabulary, parse_special: bool) -> Result<Self, VocabularyError> {
-        let order: Vec<Special> = vocabulary
-            .special_order()
-            .iter()
+        let order = (vocabulary.special_order().iter())
             .map(|&id| (id, vocabulary.attributes(id)))
             .map(|(id, attributes)| (id, attributes, attributes.is_control() || attributes.is_unknown()))
             .filter(|&(.., is_control)| parse_special || !is_control)
@@ -101,8 +99,8 @@ impl Specials {
                 finder: memmem::Finder::new(vocabulary.text(id)).into_owned(),
                 strips_before: attributes.contains(Attributes::LSTRIP),
                 strips_after: attributes.contains(Attributes::RSTRIP),
-            })
-            .collect();
+            });
+        let order = collect(order);
 
         let mut is_first = Box::new([false; 256]);
         for special in &order {
@@ -117,8 +115,8 @@ impl Specials {
         let mut twins = Vec::new();
         // The others matter only for parts, which are searched with all tokens.
         for (special, place) in order.iter().zip(0..).filter(|_| parse_special) {
-            match firsts.entry(special.finder.needle()) {
-                Entry::Occupied(first) => twins.push((*first.get(), place)),
+            match with_room(&mut firsts).entry(special.finder.needle()) {
+                Entry::Occupied(first) => push(&mut twins, (*first.get(), place)),
                 Entry::Vacant(slot) => _ = slot.insert(place),
             }
         }

@@ -8,6 +8,7 @@ use super::metadata::Metadata;
 use super::value::Type;
 use crate::tokenizer::Tokenizer;
 use crate::vocabulary::{Definition, FLAGS, Kind, SLOTS, defaults, escaped_name};
+use crate::work::memory::{self, collect};
 
 const PREFIX: &str = "tokenizer.ggml.";
 
@@ -16,8 +17,12 @@ impl<D: AsRef<[u8]>> Metadata<D> {
     ///
     /// # Errors
     /// - [`LoadError::Gguf`] if the file does not name a tokenizer, or a required key has the wrong type.
-    /// - [`LoadError::Vocabulary`] if the vocabulary is unknown, incomplete or damaged.
+    /// - [`LoadError::Vocabulary`] if the vocabulary is unknown, incomplete or damaged, or memory runs out.
     pub fn tokenizer(&self) -> Result<Tokenizer, LoadError> {
+        memory::catch(|| self.open())?
+    }
+
+    fn open(&self) -> Result<Tokenizer, LoadError> {
         let key = |rest: &str| format!("{PREFIX}{rest}");
         let name = self.string(&key("model"))?;
         let name = name.ok_or_else(|| self.error(Problem::NoTokenizer, key("model")))?;
@@ -51,13 +56,13 @@ impl<D: AsRef<[u8]>> Metadata<D> {
         definition.tokens = tokens.and_then(|array| array.strings());
         let scores: Option<Vec<f32>> =
             self.array(&key("scores"), &[Type::Float32, Type::Int32])?.map(|array| match array.kind() {
-                Type::Int32 => array.numbers().map(|score| i32::from_le_bytes(score) as f32).collect(),
-                _ => array.numbers().map(f32::from_le_bytes).collect(),
+                Type::Int32 => collect(array.numbers().map(|score| i32::from_le_bytes(score) as f32)),
+                _ => collect(array.numbers().map(f32::from_le_bytes)),
             });
         definition.scores = scores.as_deref();
         let types: Option<Vec<i32>> = self
             .array(&key("token_type"), &[Type::Int32])?
-            .map(|array| array.numbers().map(i32::from_le_bytes).collect());
+            .map(|array| collect(array.numbers().map(i32::from_le_bytes)));
         definition.token_types = types.as_deref();
         for given in SLOTS.iter().flat_map(|slot| slot.given) {
             *(given.id_mut)(&mut definition.special) = self.number(key(given.key))?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::{fmt, io};
 
 use super::value::{MAX_ARRAY_LEN, MAX_BYTES, MAX_NESTING, MAX_STRING_LEN, Type};
-use crate::error::VocabularyError;
+use crate::error::{OutOfMemory, VocabularyError, from};
 
 /// A file is not GGUF or is damaged, or a key has the wrong type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub enum Problem {
     WrongType { expected: Expected, found: (Type, Option<Type>) },
     /// There is no `tokenizer.ggml.model`.
     NoTokenizer,
+    /// There is not enough memory for the positions of the keys and values.
+    OutOfMemory,
 }
 
 /// A field of a file.
@@ -141,6 +143,7 @@ impl Problem {
                 row("the value has a wrong type", expected, found)
             }
             Self::NoTokenizer => ("the file names no tokenizer".to_owned(), "a key of this name".to_owned(), None),
+            Self::OutOfMemory => ("out of memory".to_owned(), "enough for the keys and values".to_owned(), None),
         }
     }
 }
@@ -221,14 +224,10 @@ impl From<io::Error> for LoadError {
     }
 }
 
-impl From<GgufError> for LoadError {
-    fn from(error: GgufError) -> Self {
-        Self::Gguf(error)
+impl From<OutOfMemory> for GgufError {
+    fn from(_: OutOfMemory) -> Self {
+        Self { problem: Problem::OutOfMemory, key: None, offset: None, needed: None }
     }
 }
 
-impl From<VocabularyError> for LoadError {
-    fn from(error: VocabularyError) -> Self {
-        Self::Vocabulary(error)
-    }
-}
+from!(LoadError: GgufError => Gguf, VocabularyError => Vocabulary, OutOfMemory => Vocabulary);

@@ -12,6 +12,7 @@ use super::value::{Array, Override, Span, StoredValue, Type, Value};
 use super::walk::Walk;
 use crate::vocabulary::{c_string, escaped_name};
 use crate::work::interrupt;
+use crate::work::memory::{self, copied, push, with_room};
 
 /// The minimum size of a key with its value in bytes: the length of the key, one byte of it, its type, one byte of a
 /// value.
@@ -45,8 +46,8 @@ impl Layout {
     /// Finds the metadata in the first bytes of a file of `total` bytes, or `usize::MAX` if its length is unknown.
     ///
     /// # Errors
-    /// [`GgufError`] if the bytes are not GGUF of version 2 or 3, end too early, or contradict themselves. If more bytes
-    /// may help, it says how many are [`needed`](GgufError::needed).
+    /// [`GgufError`] if the bytes are not GGUF of version 2 or 3, end too early, or contradict themselves, or if memory
+    /// runs out. If more bytes may help, it says how many are [`needed`](GgufError::needed).
     pub fn find(bytes: &[u8], total: usize) -> Result<Self, GgufError> {
         let mut layout = Self::find_flawed(bytes, total)?;
         layout.flaw.take().map_or(Ok(layout), Err)
@@ -58,7 +59,10 @@ impl Layout {
     /// # Errors
     /// As [`Layout::find`], except for such keys.
     pub fn find_flawed(bytes: &[u8], total: usize) -> Result<Self, GgufError> {
-        let mut walk = Walk::new(bytes, total.max(bytes.len()));
+        memory::catch(|| Self::read_all(Walk::new(bytes, total.max(bytes.len()))))?
+    }
+
+    fn read_all(mut walk: Walk<'_>) -> Result<Self, GgufError> {
         let magic = walk.number::<4>(Field::Magic)?;
         if magic != *b"GGUF" {
             return Err(walk.error(Problem::Magic(magic), 0));
@@ -104,7 +108,7 @@ impl Layout {
         let kind = walk.kind(Field::ValueType)?;
         let offset = walk.at;
         let value = walk.value(kind)?;
-        if let Some(first) = self.places.insert(name.into(), self.entries.len()) {
+        if let Some(first) = with_room(&mut self.places).insert(copied(name).into(), self.entries.len()) {
             let problem = Problem::KeyTwice { first: self.entries[first].offset };
             self.flaw.get_or_insert(walk.error(problem, start));
         }
@@ -118,7 +122,7 @@ impl Layout {
                 return Err(walk.error(problem, offset));
             }
         }
-        self.entries.push(Entry { key, value, offset });
+        push(&mut self.entries, Entry { key, value, offset });
         Ok(())
     }
 

@@ -25,8 +25,10 @@ impl Tokenizer {
     /// The tokenizer of a GGUF file: `bytes` from the first byte of the file to the end of its metadata or beyond.
     ///
     /// # Errors
-    /// - [`LoadError::Gguf`] if the bytes are not valid GGUF, or a key that the tokenizer needs has the wrong type.
-    /// - [`LoadError::Vocabulary`] if the vocabulary is unknown, incomplete or damaged.
+    /// - [`LoadError::Gguf`] if the bytes are not valid GGUF, a key that the tokenizer needs has the wrong type, or
+    ///   there is not enough memory for the metadata.
+    /// - [`LoadError::Vocabulary`] if the vocabulary is unknown, incomplete or damaged, or there is not enough memory
+    ///   for it.
     ///
     /// # Examples
     /// ```

@@ -4,6 +4,7 @@
 //! different values. At most half of the slots are taken. Complexity: constant expected time per look-up.
 
 use crate::lookup::prefetch::prefetch;
+use crate::work::memory::filled;
 
 /// How many look-ups to prefetch together.
 pub(crate) const TOGETHER: usize = 16;
@@ -27,13 +28,7 @@ impl Index {
     /// An empty table with this many slots, a power of two, for numbers below `len`. The caller must replace it with a
     /// larger one before it is full.
     pub(crate) fn with_slots(num_slots: usize, len: usize) -> Self {
-        #[expect(
-            clippy::slow_vector_initialization,
-            reason = "a page that is read before it is written is mapped twice"
-        )]
-        let mut slots = Vec::with_capacity(num_slots);
-        slots.resize(num_slots, 0);
-        Self { slots, number_mask: ((len + 1).next_power_of_two() - 1) as u32 }
+        Self { slots: filled(num_slots, 0), number_mask: ((len + 1).next_power_of_two() - 1) as u32 }
     }
 
     /// Inserts `number`, whose value is not in the table yet.

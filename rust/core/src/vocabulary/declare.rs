@@ -16,6 +16,7 @@ use crate::lookup::hash::Seed;
 use crate::lookup::index::{Index, TOGETHER};
 use crate::token::TokenId;
 use crate::vocabulary::families::PreTokenizer;
+use crate::work::memory::{collect, copied, filled, push};
 
 /// The suffix that keeps a hybrid DNA vocabulary's k-mers apart from equal words. It is not part of the token's text.
 pub const DNA_MARKER: &[u8] = "\u{E000}".as_bytes();
@@ -67,7 +68,7 @@ impl Vocabulary {
             settings,
             eog: Vec::new(),
             special_order: Vec::new(),
-            charsmap: definition.charsmap.filter(|_| kind == Kind::Unigram).unwrap_or_default().to_vec(),
+            charsmap: copied(definition.charsmap.filter(|_| kind == Kind::Unigram).unwrap_or_default()),
             max_token_len: 0,
             repairs,
         };
@@ -85,14 +86,14 @@ impl Vocabulary {
         let tokens = self.size;
         if let Some(scores) = definition.scores {
             let short = VocabularyError::TooShort { what: "scores", len: scores.len(), tokens };
-            self.scores = scores.get(..tokens).ok_or(short)?.to_vec();
+            self.scores = copied(scores.get(..tokens).ok_or(short)?);
         }
         self.attributes = match definition.token_types {
             Some(types) => {
                 let short = VocabularyError::TooShort { what: "token types", len: types.len(), tokens };
-                types.get(..tokens).ok_or(short)?.iter().map(|&token_type| declared(token_type)).collect()
+                collect(types.get(..tokens).ok_or(short)?.iter().map(|&token_type| declared(token_type)))
             }
-            None => vec![Attributes::NORMAL; tokens],
+            None => filled(tokens, Attributes::NORMAL),
         };
         Ok(())
     }
@@ -110,7 +111,7 @@ impl Vocabulary {
             for (id, text) in tokens.iter().map(c_string).enumerate() {
                 if text.is_empty() {
                     self.texts.push(format!("[EMPTY_{id}]").as_bytes())?;
-                    self.repairs.push(Repair::Empty { id: id as TokenId });
+                    push(&mut self.repairs, Repair::Empty { id: id as TokenId });
                 } else {
                     self.texts.push(text)?;
                 }

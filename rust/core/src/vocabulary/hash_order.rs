@@ -15,6 +15,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::lookup::hash::packed;
 use crate::token::TokenId;
+use crate::work::memory::{collect, filled};
 
 /// The bucket counts of a growing table. It grows when it would have more elements than buckets.
 const BUCKETS: [u64; 28] = [
@@ -28,7 +29,7 @@ pub(crate) fn first_in_iteration_order<'a>(
     keys: impl Iterator<Item = &'a [u8]>,
     candidates: &[TokenId],
 ) -> Option<TokenId> {
-    let hashes: Vec<u64> = keys.map(hash).collect();
+    let hashes = collect(keys.map(hash));
     let wanted: Vec<u32> = candidates.iter().map(|&id| id as u32).collect();
     iteration_order(&hashes, &wanted, sizes_for(hashes.len())).first().map(|&id| id as TokenId)
 }
@@ -54,7 +55,7 @@ fn iteration_order(hashes: &[u64], wanted: &[u32], sizes: &[u64]) -> Vec<u32> {
     let Some((&num_buckets, smaller)) = sizes.split_last() else { return Vec::new() };
     let divisor = Divisor::new(num_buckets);
     let bucket = |element: u32| divisor.remainder(hashes[element as usize]) as usize;
-    let mut is_wanted_bucket = vec![false; num_buckets as usize];
+    let mut is_wanted_bucket = filled(num_buckets as usize, false);
     wanted.iter().for_each(|&element| is_wanted_bucket[bucket(element)] = true);
     let num_elements = hashes.len().min(num_buckets as usize) as u32;
     let num_old = smaller.last().map_or(0, |&num_buckets| num_buckets as u32);

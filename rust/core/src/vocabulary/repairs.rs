@@ -16,6 +16,7 @@ use crate::error::VocabularyError;
 use crate::token::{NULL_TOKEN, TokenId};
 use crate::work::heap::HeapBytes;
 use crate::work::introsort::{Inconsistent, introsort_by};
+use crate::work::memory::{collect, with_room};
 
 /// A change to a vocabulary at load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -223,8 +224,7 @@ impl Vocabulary {
             attributes.is_control() || attributes.is_user_defined() || attributes.is_unknown()
         };
         let attributes = self.attributes.iter().enumerate();
-        let mut order: Vec<TokenId> =
-            attributes.filter(|(_, attributes)| cut_out(attributes)).map(|(id, _)| id as TokenId).collect();
+        let mut order = collect(attributes.filter(|(_, attributes)| cut_out(attributes)).map(|(id, _)| id as TokenId));
         let is_longer = |left, right| Ok::<_, Inconsistent>(self.text(left).len() > self.text(right).len());
         // Lengths have an order.
         let _ = introsort_by(&mut order, is_longer);
@@ -269,7 +269,7 @@ impl Vocabulary {
 
     fn set_attributes(&mut self, id: TokenId, attributes: Attributes) {
         let before = std::mem::replace(&mut self.attributes[id as usize], attributes);
-        self.declared.entry(id).or_insert(before);
+        with_room(&mut self.declared).entry(id).or_insert(before);
     }
 
     fn shown(&self, id: TokenId) -> String {

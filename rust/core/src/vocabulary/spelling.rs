@@ -7,6 +7,7 @@
 pub mod byte_level;
 
 use crate::text::unicode::utf8;
+use crate::work::memory::push;
 
 /// `▁`, which stands for a space.
 pub const ESCAPED_SPACE: &[u8] = "▁".as_bytes();
@@ -31,7 +32,7 @@ pub(crate) fn unescape_spaces(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some((&byte, after)) = rest.split_first() {
         let space = rest.strip_prefix(ESCAPED_SPACE);
-        out.push(if space.is_some() { b' ' } else { byte });
+        push(out, if space.is_some() { b' ' } else { byte });
         rest = space.unwrap_or(after);
     }
 }
@@ -70,19 +71,19 @@ pub fn unescape_rwkv(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text.iter();
     while let Some(&byte) = rest.next() {
         if byte != b'\\' {
-            out.push(byte);
+            push(out, byte);
             continue;
         }
         match rest.next() {
-            Some(b't') => out.push(b'\t'),
-            Some(b'n') => out.push(b'\n'),
-            Some(b'r') => out.push(b'\r'),
+            Some(b't') => push(out, b'\t'),
+            Some(b'n') => push(out, b'\n'),
+            Some(b'r') => push(out, b'\r'),
             Some(b'x') => {
                 if let (Some(&high), Some(&low)) = (rest.next(), rest.next()) {
-                    out.push((rwkv_digit(high) << 4).wrapping_add(rwkv_digit(low)));
+                    push(out, (rwkv_digit(high) << 4).wrapping_add(rwkv_digit(low)));
                 }
             }
-            Some(&other) => out.push(other),
+            Some(&other) => push(out, other),
             None => {}
         }
     }

@@ -14,6 +14,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::work::memory::filled;
+
 /// The size of the length before each string in a GGUF array.
 const PREFIX: usize = 8;
 
@@ -49,7 +51,7 @@ impl StringIndex {
             return Err(StringsError::Truncated { index: 0, offset, needed: least as u64, left });
         }
 
-        let mut starts = vec![0; num_strings + 1];
+        let mut starts = filled(num_strings + 1, 0);
         let mut rest = &data[offset..];
         for (index, start) in starts[..num_strings].iter_mut().enumerate() {
             let at = data.len() - rest.len();

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use crate::error::VocabularyError;
 use crate::lookup::key::Key;
+use crate::work::memory::{append, push, with_capacity};
 
 /// Byte strings numbered from 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,7 +20,7 @@ heap_bytes!(Texts: bytes, ends);
 
 impl Texts {
     pub(crate) fn with_capacity(num_strings: usize, num_bytes: usize) -> Self {
-        Self { bytes: Vec::with_capacity(num_bytes), ends: Vec::with_capacity(num_strings) }
+        Self { bytes: with_capacity(num_bytes), ends: with_capacity(num_strings) }
     }
 
     /// Appends a string.
@@ -28,9 +29,9 @@ impl Texts {
     /// [`VocabularyError::TooLarge`] if 32-bit offsets cannot address all bytes.
     #[inline]
     pub(crate) fn push(&mut self, text: &[u8]) -> Result<(), VocabularyError> {
-        self.bytes.extend_from_slice(text);
+        append(&mut self.bytes, text);
         let end = u32::try_from(self.bytes.len()).map_err(|_| VocabularyError::TooLarge { what: "token texts" })?;
-        self.ends.push(end);
+        push(&mut self.ends, end);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Buffers that grow with a text, and how they fail when memory runs out.
+//! Buffers that grow with a text or a file, and how they fail when memory runs out.
 //!
 //! Rust aborts the process if an allocation fails. The functions here unwind with [`OutOfMemory`] instead, as
 //! [`interrupt`](crate::work::interrupt) does: no panic hook runs, nothing is printed, and no function in between has to
@@ -6,7 +6,7 @@
 //! as after an interruption.
 
 use std::any::Any;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::error::OutOfMemory;
@@ -26,9 +26,7 @@ pub(crate) fn reserve<T>(buffer: &mut Vec<T>, additional: usize) {
 #[cold]
 #[inline(never)]
 fn grow<T>(buffer: &mut Vec<T>, additional: usize) {
-    if buffer.try_reserve(additional).is_err() {
-        out_of_memory();
-    }
+    buffer.try_reserve(additional).unwrap_or_else(|_| out_of_memory());
 }
 
 /// Does work that may run out of memory.
@@ -99,21 +97,52 @@ pub(crate) fn append_text(buffer: &mut Vec<u8>, bytes: &[u8]) {
 
 /// Makes a buffer at least `len` items long, interruptibly.
 pub(crate) fn fill<T: Copy>(buffer: &mut Vec<T>, len: usize, value: T) {
-    if buffer.try_reserve_exact(len.saturating_sub(buffer.len())).is_err() {
-        out_of_memory();
-    }
+    buffer.try_reserve_exact(len.saturating_sub(buffer.len())).unwrap_or_else(|_| out_of_memory());
     while buffer.len() < len {
         interrupt::check();
         buffer.resize(len.min(buffer.len() + BYTES_AT_ONCE / size_of::<T>()), value);
     }
 }
 
+/// `len` copies of a value.
+pub(crate) fn filled<T: Copy>(len: usize, value: T) -> Vec<T> {
+    let mut buffer = Vec::new();
+    fill(&mut buffer, len, value);
+    buffer
+}
+
+/// An array on the heap, of copies of a value.
+pub(crate) fn array<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
+    filled(N, value).try_into().unwrap_or_else(|_| out_of_memory())
+}
+
+/// The items of an iterator.
+pub(crate) fn collect<T>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let (least, most) = items.size_hint();
+    let mut buffer = with_capacity(least);
+    if most == Some(least) {
+        buffer.extend(items);
+    } else {
+        items.for_each(|item| push(&mut buffer, item));
+    }
+    buffer
+}
+
+/// A copy of items.
+pub(crate) fn copied<T: Copy>(items: &[T]) -> Vec<T> {
+    collect(items.iter().copied())
+}
+
+/// The map, with room for one more key.
+pub(crate) fn with_room<K: Eq + std::hash::Hash, V>(map: &mut HashMap<K, V>) -> &mut HashMap<K, V> {
+    map.try_reserve(1).unwrap_or_else(|_| out_of_memory());
+    map
+}
+
 /// An empty buffer with room for `capacity` items.
 pub(crate) fn with_capacity<T>(capacity: usize) -> Vec<T> {
     let mut buffer = Vec::new();
-    if buffer.try_reserve_exact(capacity).is_err() {
-        out_of_memory();
-    }
+    buffer.try_reserve_exact(capacity).unwrap_or_else(|_| out_of_memory());
     buffer
 }
 

@@ -5,6 +5,8 @@
 //!
 //! Time: O(1) per pair. Space: 2 KiB and the filter.
 
+use crate::work::memory::{array, filled, push};
+
 /// 2⁶⁴ divided by the golden ratio.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -61,7 +63,7 @@ pub(crate) struct CharPairsBuilder {
 
 impl Default for CharPairsBuilder {
     fn default() -> Self {
-        Self { ascii: Box::new([false; ASCII_PAIRS]), others: Vec::new() }
+        Self { ascii: array(false), others: Vec::new() }
     }
 }
 
@@ -76,7 +78,7 @@ impl CharPairsBuilder {
         if left | right < 0x80 {
             self.add_ascii(&[left as u8, right as u8]);
         } else {
-            self.others.push((left, right));
+            push(&mut self.others, (left, right));
         }
     }
 
@@ -95,7 +97,7 @@ impl CharPairsBuilder {
         let bits = |left, first| (0..64).fold(0, |bits, at: usize| bits | is_added(left, first + at) << at);
         let ascii = Box::new(std::array::from_fn(|left| [bits(left, 0), bits(left, 64)]));
         let shift = u64::BITS - num_bits.trailing_zeros();
-        let mut filter = vec![0; num_bits / 64];
+        let mut filter = filled(num_bits / 64, 0);
         for (left, right) in self.others {
             let at = place(left, right, shift);
             filter[at / 64] |= 1 << (at % 64);

@@ -32,6 +32,7 @@ use crate::token::TokenId;
 use crate::vocabulary::spelling::{beyond_unicode, byte_of};
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::interrupt::{Ticker, once};
+use crate::work::memory::collect;
 use search::{Choices, UNKNOWN};
 
 /// The cost of an unknown character. Costs are negated scores in ten-thousandths.
@@ -83,15 +84,16 @@ impl Model for Plamo2 {
 
     fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let ids = 0..vocabulary.len() as TokenId;
-        let (bytes, mut others): (Vec<TokenId>, Vec<TokenId>) =
-            ids.clone().partition(|&id| vocabulary.attributes(id).is_byte());
+        let is_byte = |id: &TokenId| vocabulary.attributes(*id).is_byte();
+        let bytes = collect(ids.clone().filter(is_byte));
+        let mut others = collect(ids.clone().filter(|id| !is_byte(id)));
 
         others.iter().try_for_each(|&id| match beyond_unicode(vocabulary.text(id)) {
             Some(offset) => Err(VocabularyError::BeyondUnicode { id, offset }),
             None => Ok(()),
         })?;
         others.retain(|&id| is_canonical(vocabulary.text(id)));
-        let costs: Vec<i32> = ids.map(|id| cost(vocabulary.score(id))).collect();
+        let costs = collect(ids.map(|id| cost(vocabulary.score(id))));
 
         let automaton = Backward::new(others.iter().map(|&id| (vocabulary.text(id), id as u32)))?;
         let has_stoppers = others.iter().any(|&id| costs[id as usize] == UNKNOWN_COST);

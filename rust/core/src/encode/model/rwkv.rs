@@ -24,6 +24,7 @@ use crate::token::{NULL_TOKEN, TokenId};
 use crate::vocabulary::spelling::unescape_rwkv;
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::interrupt::Ticker;
+use crate::work::memory::collect;
 use starts::WalkStarts;
 
 /// The algorithm's tables.
@@ -47,7 +48,7 @@ impl Model for Rwkv {
             unescape_rwkv(vocabulary.text(id as TokenId), &mut texts);
             texts.len()
         });
-        let ends: Vec<usize> = ends.collect();
+        let ends = collect(ends);
 
         let starts = [0].into_iter().chain(ends.iter().copied());
         let keys = starts.zip(&ends).map(|(start, &end)| &texts[start..end]).zip(0..);

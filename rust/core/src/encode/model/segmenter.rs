@@ -18,6 +18,7 @@ use crate::text::scan::masks::{Masks, NUM_ASCII_CLASSES};
 use crate::text::scan::{BLOCK, padded, places};
 use crate::text::unicode::utf8;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
+use crate::work::memory::array;
 
 /// Bits of the filter per pair, before rounding up to a power of two: at most one other pair in eight is found by
 /// accident.
@@ -232,7 +233,7 @@ pub(crate) struct SegmenterBuilder {
 impl SegmenterBuilder {
     /// With `escaped_spaces`, the character `▁` counts as a space, in symbols and in texts.
     pub(crate) fn new(escaped_spaces: bool) -> Self {
-        Self { pairs: CharPairsBuilder::default(), partial: Box::new([[0; 4]; 256]), escaped_spaces }
+        Self { pairs: CharPairsBuilder::default(), partial: array([0; 4]), escaped_spaces }
     }
 
     /// Adds the pairs of a symbol that starts as characters; lead bytes give their lengths.

@@ -41,6 +41,7 @@ use crate::token::{NULL_TOKEN, TokenId};
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::interrupt::Ticker;
+use crate::work::memory::{collect, with_capacity};
 use crate::work::threads::join;
 use cuts::Cuts;
 use lattice::{Candidates, Lattice};
@@ -92,7 +93,7 @@ impl Model for Unigram {
     type Scratch = UnigramScratch;
 
     fn new(vocabulary: &Vocabulary, _: &Definition<'_>) -> Result<Self, VocabularyError> {
-        let mut ids = Vec::with_capacity(vocabulary.len());
+        let mut ids = with_capacity(vocabulary.len());
         let mut lowest = f32::MAX;
         for id in (0..).take(vocabulary.len()) {
             let attributes = vocabulary.attributes(id);
@@ -125,7 +126,7 @@ impl Model for Unigram {
                 vocabulary.score(id)
             }
         };
-        self.candidates.scores = (0..).take(vocabulary.len()).map(score).collect();
+        self.candidates.scores = collect((0..).take(vocabulary.len()).map(score));
         self.candidates.unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
         let Candidates { scores, unknown_score, .. } = &self.candidates;
         self.is_finite = unknown_score.is_finite() && scores.iter().all(|score| score.is_finite());

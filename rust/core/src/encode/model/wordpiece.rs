@@ -33,6 +33,7 @@ use crate::text::unicode::utf8;
 use crate::token::{NULL_TOKEN, TokenId};
 use crate::vocabulary::{Definition, Settings, Vocabulary};
 use crate::work::interrupt::Ticker;
+use crate::work::memory::collect;
 use matcher::{Matcher, NormalizedWord, PHANTOM_LEN};
 
 /// The algorithm's tables.
@@ -97,7 +98,7 @@ impl WordPiece {
         settings: &Settings,
     ) -> Result<Self, TrieError> {
         let length = |(text, _): (&[u8], u32)| text.len().min(usize::from(u8::MAX)) as u8;
-        let lengths = tokens.clone().map(length).collect();
+        let lengths = collect(tokens.clone().map(length));
         let matcher = Matcher::new(tokens)?;
         Ok(Self { matcher, normalizer: WordPieceNormalizer::new(settings), unknown: NULL_TOKEN, lengths })
     }

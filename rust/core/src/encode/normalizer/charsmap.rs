@@ -16,6 +16,7 @@
 
 use crate::error::{CharsmapDamage, VocabularyError};
 use crate::text::unicode::utf8;
+use crate::work::memory::{collect, copied, filled, push};
 
 /// Bytes in the length field, and in a unit.
 const UNIT_LEN: usize = size_of::<u32>();
@@ -77,9 +78,9 @@ impl Charsmap {
             .and_then(|len| rest.split_at_checked(len))
             .filter(|(_, replacements)| !replacements.is_empty())
             .ok_or(damaged(0, CharsmapDamage::NoReplacements))?;
-        let units = array.as_chunks().0.iter().map(|unit| Unit(u32::from_le_bytes(*unit))).collect();
+        let units = collect(array.as_chunks().0.iter().map(|unit| Unit(u32::from_le_bytes(*unit))));
         let writes_utf8 = std::str::from_utf8(replacements).is_ok();
-        let map = Self { units, replacements: replacements.to_vec(), has_inner_space: false, writes_utf8 };
+        let map = Self { units, replacements: copied(replacements), has_inner_space: false, writes_utf8 };
         match map.check() {
             Ok((has_inner_space, starts_inside_char)) => {
                 Ok(Self { has_inner_space, writes_utf8: writes_utf8 && !starts_inside_char, ..map })
@@ -92,8 +93,8 @@ impl Charsmap {
     /// starts with a continuation byte. The error is the damaged unit.
     fn check(&self) -> Result<(bool, bool), (usize, CharsmapDamage)> {
         // Linked lists of children: the first one, indexed by the position of a node's children, and each child's next.
-        let mut first_child = vec![usize::MAX; self.units.len().next_multiple_of(256)];
-        let mut next_child = vec![usize::MAX; self.units.len()];
+        let mut first_child = filled(self.units.len().next_multiple_of(256), usize::MAX);
+        let mut next_child = filled(self.units.len(), usize::MAX);
         for (child, unit) in self.units.iter().enumerate() {
             if let label @ 1..=0xFF = unit.label() as usize {
                 next_child[child] = std::mem::replace(&mut first_child[child ^ label], child);
@@ -104,7 +105,7 @@ impl Charsmap {
         let mut has_inner_space = false;
         let mut starts_inside_char = false;
         let mut is_root = true;
-        let mut seen = vec![false; self.units.len()];
+        let mut seen = filled(self.units.len(), false);
         let mut nodes = Vec::from_iter((!self.units.is_empty()).then_some(0));
         while let Some(node) = nodes.pop() {
             let children = self.children(node);
@@ -126,7 +127,7 @@ impl Charsmap {
                         let first = value.and_then(|value| self.replacements.get(value));
                         starts_inside_char |= first.is_some_and(|first| first & 0xC0 == 0x80);
                     }
-                    nodes.push(child);
+                    push(&mut nodes, child);
                 }
                 child = next_child[child];
             }
@@ -177,7 +178,7 @@ impl Charsmap {
 
     /// The characters of the keys; `None` if one of the first two characters of a key is not UTF-8.
     pub(crate) fn characters(&self) -> Option<KeyCharacters> {
-        let mut table = vec![0; KeyCharacters::LEN];
+        let mut table = filled(KeyCharacters::LEN, 0);
         let mut second_nodes = Vec::new();
         self.mark_characters(&mut table, KeyCharacters::STARTS_KEY, 0, &mut second_nodes)?;
         second_nodes.sort_unstable();
@@ -203,7 +204,7 @@ impl Charsmap {
 
                 bytes[len] = label;
                 if len + 1 < utf8::sequence_len(bytes[0]) {
-                    partial.push((child, bytes, len + 1));
+                    push(&mut partial, (child, bytes, len + 1));
                     if unit.is_leaf() {
                         return None;
                     }
@@ -215,7 +216,7 @@ impl Charsmap {
                     let is_key = mark == KeyCharacters::STARTS_KEY && unit.is_leaf();
                     *marks |= mark | if is_key { KeyCharacters::IS_KEY } else { 0 };
                 }
-                nodes_after.push(child);
+                push(nodes_after, child);
             }
         }
         Some(())
@@ -257,7 +258,7 @@ impl KeyCharacters {
 
     /// The table of a map without keys.
     pub(crate) fn without_keys() -> Self {
-        Self(vec![0; Self::LEN])
+        Self(filled(Self::LEN, 0))
     }
 
     /// The same, except that `character` is not kept.

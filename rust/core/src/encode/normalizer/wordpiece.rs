@@ -12,6 +12,7 @@
 use crate::text::unicode::{base_letter, flags, lowercase, utf8};
 use crate::token::TokenId;
 use crate::vocabulary::Settings;
+use crate::work::memory::collect;
 
 /// Code points in the table.
 const TABLE_LEN: u32 = 0x10000;
@@ -113,7 +114,7 @@ impl WordPieceNormalizer {
                 _ => character,
             }
         };
-        self.table = (0..TABLE_LEN).map(character).collect();
+        self.table = collect((0..TABLE_LEN).map(character));
     }
 
     /// The character at byte `at`, which is inside `text`, and its length in bytes.

@@ -15,7 +15,7 @@
 
 use super::{DoubleArray, Node, TrieError};
 use crate::work::interrupt::{self, Ticker};
-use crate::work::memory::{fill, push};
+use crate::work::memory::{extend, fill, filled, push};
 
 /// Keys of up to this many bytes are short: at most this many steps per byte of text.
 pub(crate) const SHORT: usize = 256;
@@ -71,9 +71,13 @@ impl Backward {
     /// # Errors
     /// As [`DoubleArray::build`].
     pub(crate) fn new<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> Result<Self, TrieError> {
-        let reversed: Vec<(Vec<u8>, u32)> =
-            keys.map(|(key, value)| (key.iter().rev().copied().collect(), value)).collect();
-        Self::of_reversed(reversed.iter().map(|(key, value)| (&key[..], *value)))
+        let (mut reversed, mut ends) = (Vec::new(), Vec::new());
+        for (key, value) in keys {
+            extend(&mut reversed, key.iter().rev().copied());
+            push(&mut ends, (reversed.len(), value));
+        }
+        let starts = [0].into_iter().chain(ends.iter().map(|&(end, _)| end));
+        Self::of_reversed(starts.zip(&ends).map(|(start, &(end, value))| (&reversed[start..end], value)))
     }
 
     /// The automaton for keys that are reversed. So it reads a text forwards, and finds the keys that end at a place, if
@@ -84,8 +88,7 @@ impl Backward {
     pub(crate) fn of_reversed<'a>(keys: impl Iterator<Item = (&'a [u8], u32)> + Clone) -> Result<Self, TrieError> {
         let max_len = keys.clone().map(|(key, _)| key.len()).max().unwrap_or(0);
         let keys = DoubleArray::build(keys)?;
-        let mut links = Vec::new();
-        fill(&mut links, keys.nodes.len(), Link::default());
+        let links = filled(keys.nodes.len(), Link::default());
         let mut automaton = Self { keys, links, max_len };
         automaton.link();
         Ok(automaton)
@@ -95,10 +98,8 @@ impl Backward {
     fn link(&mut self) {
         // Linked lists of children: the first one, by the base of its parent, and each child's next.
         let num_slots = self.links.len();
-        let mut first_child = Vec::new();
-        let mut next_child = Vec::new();
-        fill(&mut first_child, num_slots, NONE);
-        fill(&mut next_child, num_slots, NONE);
+        let mut first_child = filled(num_slots, NONE);
+        let mut next_child = filled(num_slots, NONE);
         for (slot, node) in self.keys.nodes.iter().enumerate().filter(|(_, node)| node.label() != Node::NO_LABEL) {
             next_child[slot] = std::mem::replace(&mut first_child[slot ^ node.label() as usize], slot as u32);
         }

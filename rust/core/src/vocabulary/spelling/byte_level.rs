@@ -3,6 +3,8 @@
 //! Source: `bytes_to_unicode` of OpenAI's gpt-2, as llama.cpp has it (`src/unicode.cpp`, `unicode_byte_to_utf8_map`):
 //! the 188 printable bytes of Latin-1 are themselves, the other 68 are U+0100 to U+0143 in order. Deviations: none.
 
+use crate::work::memory::{append, push};
+
 /// The code point that spells each byte.
 const SPELLED: [u16; 256] = spelled();
 /// The byte that each code point below U+0144 spells, or `NO_BYTE`.
@@ -68,7 +70,7 @@ pub(crate) fn unspell_all(text: &[u8], out: &mut Vec<u8>) -> bool {
             _ => None,
         };
         if let Some(byte) = byte {
-            out.push(byte);
+            push(out, byte);
             rest = &rest[2..];
             continue;
         }
@@ -77,7 +79,7 @@ pub(crate) fn unspell_all(text: &[u8], out: &mut Vec<u8>) -> bool {
             out.truncate(start);
             return false;
         }
-        out.extend_from_slice(&rest[..run]);
+        append(out, &rest[..run]);
         rest = &rest[run..];
     }
     true

@@ -15,6 +15,7 @@ use crate::lookup::key::Key;
 use crate::token::NULL_TOKEN;
 use crate::vocabulary::spelling::byte_level;
 use crate::vocabulary::{Definition, Vocabulary};
+use crate::work::memory::{fill, filled};
 use crate::work::threads::join;
 
 /// Only pairs of lower rank count as sure, so that most rules of higher rank can be skipped.
@@ -29,6 +30,7 @@ impl ByteTables {
         let read_rules = || MergeRanks::new(vocabulary, definition.merges);
         let (ranks, mut texts) = join(read_rules, || TextTables::new(vocabulary));
         let (ranks, rows) = ranks?;
+        fill(&mut texts.ends, vocabulary.len() + ranks.others().len(), None);
         for (text, symbol) in ranks.others() {
             texts.add(text, symbol, &mut Vec::new());
         }
@@ -69,7 +71,7 @@ impl TextTables {
             whole_tokens: None,
             segmenter: SegmenterBuilder::new(false),
             uses: CharUses::default(),
-            ends: vec![None; len],
+            ends: filled(len, None),
         };
         let mut spelled = Vec::new();
         for id in 0..len {
@@ -97,9 +99,6 @@ impl TextTables {
         } else {
             self.segmenter.add_bytes(spelled);
             self.uses.add(spelled, symbol);
-        }
-        if self.ends.len() <= symbol as usize {
-            self.ends.resize(symbol as usize + 1, None);
         }
         self.ends[symbol as usize] = Ends::of(spelled);
     }

@@ -14,6 +14,7 @@ use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::sure_pairs::SurePairs;
 use crate::encode::model::merging::symbol::{NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
 use crate::text::unicode::utf8;
+use crate::work::memory::{filled, push};
 
 /// All code points of two or three bytes are below this.
 const NUM_CHARS: usize = 0x1_0000;
@@ -40,7 +41,7 @@ impl CharUses {
             if let Ok(char) = u16::try_from(code_point)
                 && len > 1
             {
-                if len == spelled.len() { self.alone.push(char) } else { self.inside.push((char, symbol)) }
+                if len == spelled.len() { push(&mut self.alone, char) } else { push(&mut self.inside, (char, symbol)) }
             }
             at += len;
         }
@@ -49,7 +50,7 @@ impl CharUses {
     /// For each character, the lowest rank of a rule that extends it.
     fn first_ranks(&self, ranks: &MergeRanks) -> Vec<u32> {
         let by_symbol = ranks.first_ranks();
-        let mut first = vec![NO_RANK; NUM_CHARS];
+        let mut first = filled(NUM_CHARS, NO_RANK);
         for &(char, symbol) in &self.inside {
             let first = &mut first[usize::from(char)];
             *first = by_symbol[symbol as usize].min(*first);
@@ -90,7 +91,7 @@ impl WholeChars {
             };
             if rank < first_ranks[code_point as usize] { whole } else { NO_SYMBOL }
         };
-        let mut symbols = vec![NO_SYMBOL; NUM_CHARS];
+        let mut symbols = filled(NUM_CHARS, NO_SYMBOL);
         for &char in &uses.alone {
             symbols[usize::from(char)] = whole(char.into());
         }

@@ -9,6 +9,7 @@ use crate::lookup::index::{Index, TOGETHER};
 use crate::lookup::key::Key;
 use crate::lookup::prefetch::prefetch;
 use crate::token::TokenId;
+use crate::work::memory::{append, with_capacity};
 
 /// The tokens of a vocabulary as whole pieces.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ impl WholeTokens {
     pub(super) fn with_capacity(count: usize) -> Self {
         Self {
             seed: Seed::default(),
-            keys: Vec::with_capacity(count),
+            keys: with_capacity(count),
             short: Index::with_capacity(count),
             long: Index::default(),
             long_bytes: Vec::new(),
@@ -42,7 +43,7 @@ impl WholeTokens {
         let len = spelled.len();
         self.keys.push(key.unwrap_or_else(|| {
             let place = self.long_bytes.len();
-            self.long_bytes.extend_from_slice(spelled);
+            append(&mut self.long_bytes, spelled);
             if len > 0 { Key::of_long(self.seed.hash(spelled), place, len) } else { Key::default() }
         }));
     }

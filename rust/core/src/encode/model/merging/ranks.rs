@@ -18,6 +18,7 @@ use crate::lookup::hash::Seed;
 use crate::lookup::prefetch::prefetch;
 use crate::vocabulary::Vocabulary;
 use crate::vocabulary::strings::Strings;
+use crate::work::memory::filled;
 
 /// Bits in [`MergeRanks::present`] for each slot.
 const BITS_PER_SLOT: usize = 4;
@@ -182,13 +183,13 @@ impl MergeRanks {
     }
 
     /// The symbols that are not tokens, with their texts.
-    pub(crate) fn others(&self) -> impl Iterator<Item = (&[u8], Symbol)> {
+    pub(crate) fn others(&self) -> impl ExactSizeIterator<Item = (&[u8], Symbol)> {
         self.others.iter().map(|(text, &symbol)| (&text[..], symbol))
     }
 
     /// For each symbol, the lowest rank of a rule that makes it, or [`NO_RANK`].
     pub(crate) fn first_ranks(&self) -> Vec<u32> {
-        let mut ranks = vec![NO_RANK; self.num_tokens + self.others.len()];
+        let mut ranks = filled(self.num_tokens + self.others.len(), NO_RANK);
         for (rank, &symbol) in self.merged.iter().enumerate().rev() {
             if let Some(first) = ranks.get_mut(symbol as usize) {
                 *first = rank as u32;

@@ -13,6 +13,7 @@
 //! A table of all pairs, 16 bytes each; O(1) per pair. `bpe::whole_chars` does the same for characters.
 
 use super::symbol::{Merge, NO_MERGE, NO_RANK, Symbol};
+use crate::work::memory::filled;
 
 /// Added to the merged symbol of a pair that is never sure. All symbols are lower.
 const UNSURE: Symbol = 1 << 31;
@@ -146,7 +147,7 @@ pub(crate) struct SurePairsBuilder {
 
 impl Default for SurePairsBuilder {
     fn default() -> Self {
-        Self { pairs: vec![NO_PAIR; 256 * ROW], further: vec![NO_RANK; 256 * ROW] }
+        Self { pairs: filled(256 * ROW, NO_PAIR), further: filled(256 * ROW, NO_RANK) }
     }
 }
 

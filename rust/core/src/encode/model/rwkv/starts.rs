@@ -7,6 +7,7 @@
 
 use crate::lookup::trie::{DoubleArray, Node};
 use crate::token::{NULL_TOKEN, TokenId};
+use crate::work::memory::collect;
 
 /// The position of the first character of two bytes in the table, after all pairs of ASCII characters.
 const TWO_BYTES: usize = 1 << 14;
@@ -35,7 +36,7 @@ impl WalkStarts {
     pub(super) fn new(tokens: &DoubleArray) -> Self {
         // The root of an empty trie has no children.
         let ended = DoubleArray::default().root();
-        Self((0..NUM_STARTS).map(|number| walk(tokens, ended, first_bytes(number))).collect())
+        Self(collect((0..NUM_STARTS).map(|number| walk(tokens, ended, first_bytes(number)))))
     }
 
     /// The walk after the first bytes of `text`, and the number of these bytes. `None` if fewer than three bytes are

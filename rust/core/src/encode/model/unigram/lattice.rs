@@ -27,7 +27,7 @@ use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::vocabulary::Vocabulary;
 use crate::work::interrupt::Ticker;
-use crate::work::memory::reserve;
+use crate::work::memory::{array, filled, reserve};
 
 /// How many positions are searched before the window moves on.
 const WINDOW: usize = if cfg!(test) { 24 } else { 1 << 14 };
@@ -254,7 +254,7 @@ impl Bounds {
 
     /// The bounds that follow from the scores of tokens and of unknown characters.
     pub(super) fn new<'a>(tokens: impl Iterator<Item = (&'a [u8], f32)>, unknown_score: f32) -> Self {
-        let mut single = vec![[f64::NEG_INFINITY; Self::MAX_LEN + 1]; 256];
+        let mut single = filled(256, [f64::NEG_INFINITY; Self::MAX_LEN + 1]);
         for (first, row) in (0..=u8::MAX).zip(&mut single) {
             row[utf8::sequence_len(first)] = unknown_score.into();
         }
@@ -267,7 +267,7 @@ impl Bounds {
         }
 
         // A text is one token, or a shorter one with any text after it.
-        let mut bounds = Box::new([[f64::NEG_INFINITY; Self::MAX_LEN + 1]; 256]);
+        let mut bounds = array([f64::NEG_INFINITY; Self::MAX_LEN + 1]);
         let mut any = [f64::NEG_INFINITY; Self::MAX_LEN + 1];
         any[0] = 0.0;
         for len in 1..=Self::MAX_LEN {

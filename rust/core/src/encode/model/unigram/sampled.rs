@@ -18,7 +18,7 @@ use crate::error::EncodeError;
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::work::interrupt::Ticker;
-use crate::work::memory::{fill, push};
+use crate::work::memory::{collect, fill, push};
 
 /// How many steps the best paths of a text have together at most: 384 MiB.
 const MOST_STEPS: usize = if cfg!(test) { 1 << 12 } else { 1 << 24 };
@@ -189,7 +189,7 @@ impl Unigram {
             }
             found.clear();
             // In the order in which the best path is searched, so that the first of equal paths is the same.
-            let mut edges: Vec<Edge> = paths.edges_to(at).collect();
+            let mut edges = collect(paths.edges_to(at));
             edges.reverse();
             for edge in edges {
                 let token = if edge.token == self.candidates.unknown { UNKNOWN } else { edge.token };
@@ -197,10 +197,10 @@ impl Unigram {
                     push(&mut found, Step { score: best.steps[before].score + edge.score, token, before });
                 }
             }
-            found.sort_by(|a, b| b.score.total_cmp(&a.score));
+            found.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.before.cmp(&b.before)));
             found.truncate(best.n);
-            lists.resize(at, 0..0);
-            lists.push(best.steps.len()..best.steps.len() + found.len());
+            (lists.len()..at).for_each(|_| push(&mut lists, 0..0));
+            push(&mut lists, best.steps.len()..best.steps.len() + found.len());
             is_over = best.steps.len() + found.len() > MOST_STEPS;
             found.iter().for_each(|&step| push(&mut best.steps, step));
         });
@@ -225,7 +225,7 @@ impl Unigram {
             ids.iter_mut().filter(|id| **id == UNKNOWN).for_each(|id| *id = self.candidates.unknown);
             (ids, best.steps[last].score)
         };
-        best.last.clone().map(path).collect()
+        collect(best.last.clone().map(path))
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use super::pattern::{Set, collapsed};
 use crate::text::unicode::{self, Flags};
 use crate::work::heap::HeapBytes;
+use crate::work::memory::{append, collect};
 
 /// The last code point that is whitespace.
 const LAST_WHITESPACE: u32 = 0x3000;
@@ -147,30 +148,28 @@ fn wide(bounds: &[u32], class_of: impl Fn(u32) -> u8) -> Beyond {
     let mut known: HashMap<Vec<u8>, u16> = HashMap::new();
     let mut entries = Vec::new();
     let whitespace = class_of(collapsed::WHITESPACE);
-    let pages = (0..=0x10_FFFF / PAGE)
-        .map(|page| {
-            let first = page * PAGE;
-            let first_class = class_of(first);
-            let is_plain = bounds.partition_point(|&bound| bound <= first)
-                == bounds.partition_point(|&bound| bound < first + PAGE)
-                && first > LAST_WHITESPACE;
-            let classes: Vec<u8> = if is_plain {
-                vec![first_class; PAGE as usize]
-            } else {
-                let class = |code_point: u32| {
-                    let is_space = code_point > 0x7F && unicode::flags(code_point).is_whitespace();
-                    if is_space { whitespace } else { class_of(code_point) }
-                };
-                (first..first + PAGE).map(class).collect()
+    let pages = (0..=0x10_FFFF / PAGE).map(|page| {
+        let first = page * PAGE;
+        let first_class = class_of(first);
+        let is_plain = bounds.partition_point(|&bound| bound <= first)
+            == bounds.partition_point(|&bound| bound < first + PAGE)
+            && first > LAST_WHITESPACE;
+        let classes: Vec<u8> = if is_plain {
+            vec![first_class; PAGE as usize]
+        } else {
+            let class = |code_point: u32| {
+                let is_space = code_point > 0x7F && unicode::flags(code_point).is_whitespace();
+                if is_space { whitespace } else { class_of(code_point) }
             };
-            let next = known.len() as u16;
-            *known.entry(classes).or_insert_with_key(|classes| {
-                entries.extend_from_slice(classes);
-                next
-            })
+            (first..first + PAGE).map(class).collect()
+        };
+        let next = known.len() as u16;
+        *known.entry(classes).or_insert_with_key(|classes| {
+            append(&mut entries, classes);
+            next
         })
-        .collect();
-    Beyond::Wide { pages, entries }
+    });
+    Beyond::Wide { pages: collect(pages), entries }
 }
 
 #[cfg(test)]

@@ -151,8 +151,8 @@ impl Learned {
             self.letters = (b'a'..=b'z').map(|byte| self.byte_class(byte)).collect();
             self.letters.sort_unstable();
             self.letters.dedup();
-            self.pages = vec![0; NUM_PAGES];
-            self.page_classes = vec![NO_CLASS; PAGE];
+            self.pages = memory::filled(NUM_PAGES, 0);
+            self.page_classes = memory::filled(PAGE, NO_CLASS);
             self.credit = MAX_CREDIT;
             self.forget(stages);
         } else if self.is_full && self.credit == MAX_CREDIT {
@@ -196,7 +196,7 @@ impl Learned {
             let number = self.page_classes.len() / PAGE;
             for at in 0..PAGE {
                 let class = self.class_of(stages, (page * PAGE + at) as u32);
-                self.page_classes.push(class);
+                memory::push(&mut self.page_classes, class);
             }
             self.pages[page] = number as u16;
         }

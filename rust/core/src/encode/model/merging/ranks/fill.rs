@@ -5,6 +5,7 @@ use crate::encode::model::merging::symbol::{MAX_RANKS, NO_SYMBOL, Symbol};
 use crate::error::VocabularyError;
 use crate::lookup::index::TOGETHER;
 use crate::lookup::prefetch::prefetch;
+use crate::work::memory::{collect, filled};
 
 impl MergeRanks {
     /// Fills the table. Of equal pairs the first one stays.
@@ -18,11 +19,11 @@ impl MergeRanks {
         // At least a third of the slots stay free.
         let num_slots = (rows.len() + rows.len() / 2).next_power_of_two().max(16);
         let mask = num_slots - 1;
-        let mut slots = vec![FREE; num_slots];
-        let mut present = vec![0; num_slots * BITS_PER_SLOT / 64];
-        self.merged = rows.iter().map(|row| row[2]).collect();
+        let mut slots = filled(num_slots, FREE);
+        let mut present = filled(num_slots * BITS_PER_SLOT / 64, 0);
+        self.merged = collect(rows.iter().map(|row| row[2]));
         let lowest = |merged: &[Symbol]| merged.iter().copied().min().unwrap_or_default();
-        self.bases = self.merged.chunks(RANKS_PER_BASE).map(lowest).collect();
+        self.bases = collect(self.merged.chunks(RANKS_PER_BASE).map(lowest));
         for (rows, first) in rows.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
             let mut hashes = [0; TOGETHER];
             for (hash, row) in hashes.iter_mut().zip(rows) {

@@ -17,6 +17,7 @@ use crate::lookup::key::Key;
 use crate::token::TokenId;
 use crate::vocabulary::strings::Strings;
 use crate::vocabulary::{Vocabulary, split_rule};
+use crate::work::memory::{collect, copied, filled, with_room};
 use crate::work::threads::{join, lock};
 
 impl MergeRanks {
@@ -24,8 +25,8 @@ impl MergeRanks {
     pub(super) fn read(&mut self, vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<Row> {
         let half = merges.len() / 2;
         let tokens = vocabulary.keys();
-        let tokens: Vec<Key> = (0..tokens.len()).map(|id| tokens.key(id).unwrap_or(Key::OTHER)).collect();
-        let mut rows = vec![Row::default(); merges.len()];
+        let tokens = collect((0..tokens.len()).map(|id| tokens.key(id).unwrap_or(Key::OTHER)));
+        let mut rows = filled(merges.len(), Row::default());
         let (first, second) = rows.split_at_mut(half);
         let second = Mutex::new(second);
         let look_up = |start, rows: &mut [Row]| find_tokens(vocabulary, &tokens, merges, start, rows);
@@ -44,7 +45,7 @@ impl MergeRanks {
             return known;
         }
         let number = (self.num_tokens + self.others.len()) as Symbol;
-        self.others.insert(text.into(), number);
+        with_room(&mut self.others).insert(copied(text).into(), number);
         number
     }
 }
