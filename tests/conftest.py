@@ -40,7 +40,8 @@ VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
 # A shell that runs the tests in the background lets them ignore Ctrl-C, which some of them send.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("fast", max_examples=60, deadline=None, derandomize=True, database=None)
+# Hypothesis takes most of the time of a property test. The weekly workflow is thorough.
+settings.register_profile("fast", max_examples=30, deadline=None, derandomize=True, database=None)
 settings.register_profile(
     "thorough", max_examples=5000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -83,6 +84,13 @@ def elements(array: Array) -> list[Any]:
         return [len(array)]
     numbers: list[Any] = np.frombuffer(array.tobytes(), f"<{FORMATS[Type(array.kind)]}").tolist()
     return numbers
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """No test needs what it wrote after a loss of power, and waiting takes longer than most tests that write."""
+    with mock.patch("os.fsync", os.fstat):
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -39,7 +39,7 @@ USER = {"role": "user", "content": "Hi"}
 
 def few(examples: int) -> int:
     """How many conversations to try: each takes several renderings of each of its beginnings."""
-    return examples * max(1, settings.default.max_examples // 60) if settings.default else examples
+    return examples * max(1, settings.default.max_examples // 30) if settings.default else examples
 
 
 @pytest.fixture(scope="module")

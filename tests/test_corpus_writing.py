@@ -111,7 +111,6 @@ def test_bytes_do_not_depend_on_how_documents_come(tmp_path_factory: Any, format
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "GROUP_BYTES", 300)
-        patch.setattr(os, "fsync", lambda descriptor: None)  # it takes most of the time
         for cuts in ([], data.draw(st.lists(st.integers(0, len(docs)), max_size=5))):
             folder = tmp_path_factory.mktemp("shard")
             write(folder, whole, format, *cuts, **settings)
