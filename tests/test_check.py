@@ -204,8 +204,12 @@ def test_no_false_alarm_on_real_files(path: Path) -> None:
 
 @pytest.mark.parametrize("path", shared_files("vocabs/*.gguf"))
 def test_no_false_alarm_of_templates(path: Path) -> None:
-    """Templates of other models: what they write are no tokens here, or control tokens, or made by merges."""
-    texts = {template.stem: template.read_text(encoding="utf-8") for template in TEMPLATES.glob("*.jinja")}
+    """Templates of other models: what they write are no tokens here, or control tokens, or made by merges.
+
+    One half of the templates for some vocabularies, the other half for the others.
+    """
+    templates = sorted(TEMPLATES.glob("*.jinja"))[len(path.stem) % 2 :: 2]
+    texts = {template.stem: template.read_text(encoding="utf-8") for template in templates}
     overrides: dict[str, Any] = {f"tokenizer.chat_template.{name}": text for name, text in texts.items()}
     tokenizer = Tokenizer.from_gguf(path, overrides=overrides)
     errors = [finding for finding in tokenizer.check() if finding.severity == "error"]

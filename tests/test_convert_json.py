@@ -84,15 +84,14 @@ def test_from_tokenizers_json(kind: str) -> None:
 
 
 def test_pre_by_digest_of_the_real_vocabularies() -> None:
-    """What the converter would write for them: the table has two names where two models have the same tokens."""
+    """What the converter would write for them: the table has two names where two models have the same tokens.
+
+    In `test_round_trip.py` their `tokenizer.json` is read.
+    """
     names = {"gpt-2": "gpt-2", "llama-bpe": "llama-bpe", "qwen2": "qwen2", "deepseek-llm": "deepseek-llm"}
+    text, known = table()
     for name, pre in (names | {"mpt": "olmo"}).items():
-        tokenizer = opened(name)
-        again = Tokenizer.from_tokenizers_json(written(tokenizer.to_tokenizers_json))
-        assert again.vocab.pre == pre
-        same(again.encode, tokenizer.encode, documents()[::5])
-        text, known = table()
-        assert known[digest(tokenizer.encode(text))] == pre
+        assert known[digest(opened(name).encode(text))] == pre
 
 
 def test_an_unknown_digest_names_the_nearest() -> None:
@@ -174,7 +173,8 @@ def test_other_patterns_and_normalizers_are_said(
 def test_the_library_is_huggingfaces() -> None:
     """For every family of patterns, and for models with byte fallback, on the texts that tell patterns apart."""
     path, files = VOCABULARIES / "bpe.gguf", [written(Tokenizer.builtin("spm").to_tokenizers_json)]
-    for name, row in _ggtok.pretokenizers().items():
+    names = {json.dumps(row): name for name, row in _ggtok.pretokenizers().items()}  # some differ in nothing else
+    for row, name in ((json.loads(row), name) for row, name in names.items()):
         if row["family"] not in ("kimi-k2", "afmoe", "tiny-aya") and _ggtok.families()[row["family"]]["byte_encode"]:
             files.append(written(Tokenizer.from_gguf(path, overrides={"tokenizer.ggml.pre": name}).to_tokenizers_json))
     splits: list[dict[str, Any]] = [
@@ -189,7 +189,7 @@ def test_the_library_is_huggingfaces() -> None:
         content = json.loads(files[1])
         content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, {**BYTE_LEVEL, "use_regex": True}]}
         files.append(json.dumps(content).encode())
-    assert len(files) > 80
+    assert len(files) > 60
     for file in dict.fromkeys(files):
         content = json.loads(file)
         vocab, merges = content["model"]["vocab"], [tuple(rule) for rule in content["model"]["merges"]]

@@ -1,6 +1,6 @@
 """The differential fuzzer: its parts on known faults, then a short run of ggtok beside llama.cpp.
 
-GGTOK_FUZZ_SECONDS sets how long the run takes (default 6; the weekly workflow takes hours), GGTOK_FUZZ_SEED where it
+GGTOK_FUZZ_SECONDS sets how long the run takes (default 2; the weekly workflow takes hours), GGTOK_FUZZ_SEED where it
 begins. A third as long, it runs beside an older release, which differs only where a change of llama.cpp is known, if
 GGTOK_LLAMA_CPP_RELEASES names a folder with one (`*.so`, at any depth). Rounds that once found something are repeated.
 """
@@ -85,7 +85,7 @@ def test_a_known_fault_is_found_shrunk_and_replayed(mutant: str, finding: str) -
 @pytest.mark.usefixtures("llama_cpp")
 def test_ggtok_answers_as_llama_cpp_does(record_property: Callable[[str, object], None]) -> None:
     pytest.importorskip("ggtok")
-    seconds = os.environ.get("GGTOK_FUZZ_SECONDS", "6")
+    seconds = os.environ.get("GGTOK_FUZZ_SECONDS", "2")
     run = fuzz(f"--seconds={seconds}", f"--seed={os.environ.get('GGTOK_FUZZ_SEED', '1')}")
     assert run.returncode == 0, run.stdout + run.stderr
     record_property("summary", run.stdout.splitlines()[-1])
@@ -97,7 +97,7 @@ def test_an_older_release_differs_only_by_known_changes() -> None:
     if not libraries:
         pytest.skip("GGTOK_LLAMA_CPP_RELEASES names no folder with libraries of older releases")
     pytest.importorskip("ggtok")
-    seconds = float(os.environ.get("GGTOK_FUZZ_SECONDS", "6")) / 3
+    seconds = float(os.environ.get("GGTOK_FUZZ_SECONDS", "2")) / 3
     run = fuzz(f"--seconds={seconds}", "--seed=10566", f"--libllama={libraries[0]}")
     assert run.returncode == 0, run.stdout + run.stderr
 

@@ -81,11 +81,11 @@ REAL = {
 @pytest.mark.parametrize("name", REAL)
 def test_llama_cpp_reads_it_alike(shared: Path, tmp_path: Path, llama_cpp: Any, name: str) -> None:
     base = Tokenizer.from_gguf(shared / f"vocabs/{name}.gguf")
-    multi, cjk, en = ((shared / f"corpora/{each}.txt").read_text()[:60_000] for each in ("multi", "cjk", "en"))
-    tok = ggtok.extend(base, [multi, cjk, en], num_tokens=400)
+    multi, cjk, en = ((shared / f"corpora/{each}.txt").read_text()[:20_000] for each in ("multi", "cjk", "en"))
+    tok = ggtok.extend(base, [multi, cjk, en], num_tokens=150)
     tok.to_gguf(tmp_path / "extended.gguf")
     llama = llama_cpp.LlamaReference(tmp_path / "extended.gguf")
-    assert llama.n_tokens == tok.vocab_size == base.vocab_size + 400
+    assert llama.n_tokens == tok.vocab_size == base.vocab_size + 150
     replaced = ggtok.replaced(base, tok)
     used = set()
     for text in (multi, cjk, en):
@@ -96,7 +96,7 @@ def test_llama_cpp_reads_it_alike(shared: Path, tmp_path: Path, llama_cpp: Any, 
             used.update(ids)
         check(base, tok, text, replaced)
     # Nearly all new tokens are used; some are only steps to longer ones.
-    assert len(used.intersection(replaced)) > 300
+    assert len(used.intersection(replaced)) > 110
 
 
 @pytest.mark.parametrize("kind", BUILTIN)

@@ -12,13 +12,12 @@ import shlex
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import ggtok
 import pytest
 from conftest import TOKENIZERS, VOCABULARIES
-from differential import mutant
+from differential import answerers, mutant
 from ggtok.cli import main
 from ggtok.lab.verify import library
 from ggtok.lab.verify.aborts import abort
@@ -137,28 +136,12 @@ def test_another_library(capfd: pytest.CaptureFixture[str]) -> None:
     assert "it is not llama.cpp" in capfd.readouterr().err
 
 
-class Dying:
-    """A library that ends the process which loads it."""
-
-    def __init__(self, path: str) -> None:
-        pass
-
-    def library(self) -> None:
-        sys.stderr.write("the reason\n")
-        sys.stderr.flush()
-        os._exit(3)
-
-
-class Unknown(Dying):
-    """A library whose layout cannot be told."""
-
-    def library(self) -> None:
-        raise ggtok.LibraryError("its parameters have an unknown layout", path="a.so")
-
-
 @pytest.mark.parametrize(
     ("reference", "reason"),
-    [(Dying, "ended the process (exit code 3: the reason)"), (Unknown, "its parameters have an unknown layout")],
+    [
+        (answerers.Dying, "ended the process (exit code 3: the reason)"),
+        (answerers.Unknown, "its parameters have an unknown layout"),
+    ],
 )
 def test_a_library_that_does_not_open(
     reference: type, reason: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -363,26 +346,8 @@ def test_calls_are_packed_in_a_word() -> None:
             unpack(word)
 
 
-class Sleeping:
-    """An answerer that hangs on one query, ends its process on another, and fails on a third."""
-
-    def sleep(self) -> None:
-        time.sleep(60)
-
-    def end(self) -> None:
-        sys.stderr.write("the reason\n")
-        sys.stderr.flush()
-        os._exit(3)
-
-    def fail(self) -> None:
-        raise KeyError("x")
-
-    def double(self, number: int) -> int:
-        return 2 * number
-
-
 def test_a_child_outlives_hangs_and_ends() -> None:
-    child = Child(named(Sleeping), timeout=60.0)
+    child = Child(named(answerers.Sleeping), timeout=60.0)
     try:
         answers = child.ask([("double", 1), ("end",), ("double", 2)])
         child.timeout = 0.2

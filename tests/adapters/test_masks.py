@@ -10,11 +10,11 @@ import io
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -162,12 +162,14 @@ class Outlines:
         self.other_ends = [tok.piece(id) for id in tok.vocab.eog_ids - {tok.vocab.eos_id}]
 
     def read(self, folder: Path) -> None:
-        model = folder / ".cache" / "huggingface" / "hub" / "models--ggtok--test"
-        shutil.copytree(folder, model / "snapshots" / "1")
-        (model / "refs").mkdir()
-        (model / "refs" / "main").write_text("1")
-        with mock.patch.dict(os.environ, {"HOME": str(folder), "HF_HOME": str(folder / ".cache" / "huggingface")}):
-            self.theirs = self.library.Vocabulary.from_pretrained("ggtok/test")
+        with TemporaryDirectory() as home:
+            model = Path(home, ".cache", "huggingface", "hub", "models--ggtok--test")
+            for name in ("refs", "snapshots"):
+                (model / name).mkdir(parents=True)
+            (model / "refs" / "main").write_text("1")
+            (model / "snapshots" / "1").symlink_to(folder)
+            with mock.patch.dict(os.environ, {"HOME": home, "HF_HOME": str(model.parents[1])}):
+                self.theirs = self.library.Vocabulary.from_pretrained("ggtok/test")
         for piece in self.other_ends:  # the reader knows EOS only
             self.theirs.remove(piece)
 
@@ -188,27 +190,45 @@ class Outlines:
         return Matcher(allowed, found.advance)
 
 
-@pytest.mark.parametrize("source", [*MADE, *shared_files("vocabs/*.gguf")])
+ALIKE = {"baichuan", "mpt", "qwen2"}
+"""Vocabularies whose tokens are spelled as those of `llama-spm`, `gpt-2` and `llama-bpe`."""
+
+
+@pytest.fixture(
+    scope="module", params=[*MADE, *(file for file in shared_files("vocabs/*.gguf") if file.id not in ALIKE)]
+)
+def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tokenizer, Path, bool]:
+    """A tokenizer, the folder for transformers that all libraries read in turn, and whether it is made here."""
+    is_made = isinstance(request.param, str)
+    tok = made(request.param) if is_made else Tokenizer.from_gguf(request.param)
+    folder = tmp_path_factory.mktemp("exported")
+    try:
+        tok.to_transformers(folder)
+    except ConversionError:
+        if is_made:
+            raise
+        pytest.skip("to_transformers refuses the vocabulary")
+    return tok, folder, is_made
+
+
 @pytest.mark.parametrize("library", [Guidance, XGrammar, Outlines])
-def test_masks(library: Any, source: str | Path, tmp_path: Path) -> None:
+def test_masks(library: Any, exported: tuple[Tokenizer, Path, bool]) -> None:
     """They are equal, except for user-defined tokens with other characters than ASCII: readers of `tokenizer.json`
     replace some of them, llama.cpp none.
     """
     pytest.importorskip(library.package, reason=f"{library.package} is not installed; .ci/adapters says how")
-    tok = made(source) if isinstance(source, str) else Tokenizer.from_gguf(source)
+    tok, folder, is_made = exported
     both = library(tok)
     try:
-        tok.to_transformers(tmp_path)
-        both.read(tmp_path)
-    except ValueError as error:
-        if isinstance(source, str):
+        both.read(folder)
+    except ValueError:
+        if is_made:
             raise
-        reader = "to_transformers" if isinstance(error, ConversionError) else library.package
-        pytest.skip(f"{reader} refuses the vocabulary")
+        pytest.skip(f"{library.package} refuses the vocabulary")
     added = {token.id: token.attributes for token in tok.vocab if token.attributes & ADDED}
     replaced = [id for id, bits in added.items() if bits & TokenAttribute.USER_DEFINED and not tok.piece(id).isascii()]
 
-    @settings(max_examples=5) if isinstance(source, Path) else settings()
+    @settings() if is_made else settings(max_examples=5)
     @given(grammar=grammars, seed=st.integers(0, 2**32))
     def follow(grammar: tuple[str, Any], seed: int) -> None:
         random, matchers = Random(seed), [both.matcher(reader, *grammar) for reader in (both.ours, both.theirs)]
