@@ -424,3 +424,20 @@ def test_a_killed_run_leaves_no_file_that_a_later_plan_does_not_replace(tmp_path
     build(sources[:2], tmp_path / "out", **PLAIN)
     assert not list((tmp_path / "out").glob("00009.bin"))
     assert (tmp_path / "out" / "00009.txt").read_text() == "mine"
+
+
+def test_a_stream_whose_last_document_fills_a_shard(tmp_path: Path) -> None:
+    """It has no further shard without documents, which the next run could not find again."""
+    source = write_rows(tmp_path / "in.jsonl.gz", [random.Random(n).randbytes(LEAST // 4).hex() for n in range(4)])
+    assert source.stat().st_size > LEAST
+    found = build([source], tmp_path / "whole", **PLAIN)
+    assert [shard.documents for shard in found._manifest.shards] == [2, 2]
+
+    def stop(state: Any) -> None:
+        if state.shards:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build([source], tmp_path / "out", **PLAIN, progress=stop)
+    build([source], tmp_path / "out", **PLAIN)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")

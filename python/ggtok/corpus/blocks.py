@@ -88,33 +88,6 @@ def _one(blocks: list[Block]) -> Block:
     return Block(table, [bad for block in blocks for bad in block.bad], sum(block.num_bytes for block in blocks))
 
 
-class Buffer:
-    """Holds documents until one of them fills it, however they are cut into tables."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._held: list[pa.Table] = []
-        self._room = size
-
-    def push(self, table: pa.Table, sizes: npt.NDArray[np.int64]) -> Iterator[pa.Table]:
-        """Adds documents of some sizes, and yields those that are held whenever it is full."""
-        ends = np.cumsum(sizes)
-        start, done = 0, 0
-        while start < len(table):
-            stop = min(int(np.searchsorted(ends, done + self._room)) + 1, len(table))
-            self._held.append(table.slice(start, stop - start))
-            self._room -= int(ends[stop - 1]) - done
-            start, done = stop, int(ends[stop - 1])
-            if self._room <= 0:
-                yield from self.flush()
-
-    def flush(self) -> Iterator[pa.Table]:
-        """Yields what is held, if anything is."""
-        if self._held:
-            held, self._held, self._room = self._held, [], self._size
-            yield pa.concat_tables(held)
-
-
 def last_row(block: Block) -> int:
     """The number of a block's last row, document or not."""
     bad = block.bad[-1].row if block.bad else 0
@@ -122,12 +95,12 @@ def last_row(block: Block) -> int:
     return max(bad, rows[-1].as_py() if len(rows) else 0)
 
 
-def cut_block(block: Block, row: int) -> tuple[Block, Block]:
-    """The block up to a row with it, and the rest. The first part takes the bytes."""
+def cut_block(block: Block, row: int) -> tuple[Block, Block | None]:
+    """The block up to a row with it, and the rest if there is any. The first part takes the bytes."""
     size = int(np.searchsorted(block.table.column(ROW).to_numpy(), row, side="right"))
     head = replace(block, table=block.table.slice(0, size), bad=[bad for bad in block.bad if bad.row <= row])
     rest = replace(block, table=block.table.slice(size), bad=[bad for bad in block.bad if bad.row > row], num_bytes=0)
-    return head, rest
+    return head, rest if rest.table.num_rows or rest.bad else None
 
 
 def picked(table: pa.Table, rows: npt.NDArray[Any]) -> pa.Table:
@@ -146,25 +119,3 @@ def picked(table: pa.Table, rows: npt.NDArray[Any]) -> pa.Table:
 def num_tokens(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """The length of each list of a column; 0 for a null."""
     return np.asarray(pc.fill_null(pc.list_value_length(column), 0), np.int64)
-
-
-def text_sizes(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """The bytes of each text of a column, or of all texts in each list of messages; 0 for a null."""
-    sizes = [_text_sizes(chunk) for chunk in column.chunks]
-    return np.concatenate(sizes) if sizes else np.zeros(0, np.int64)
-
-
-def _text_sizes(array: pa.Array) -> npt.NDArray[np.int64]:
-    if pa.types.is_struct(array.type):
-        parts = [_text_sizes(part) for part in array.flatten()]
-        return np.sum(parts, axis=0, dtype=np.int64) if parts else np.zeros(len(array), np.int64)
-    if pa.types.is_list(array.type) or pa.types.is_large_list(array.type):
-        lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
-        ends = np.concatenate([[0], np.cumsum(_text_sizes(array.flatten()))])
-        return np.asarray(np.diff(ends[np.concatenate([[0], np.cumsum(lengths)])]), np.int64)
-    if pa.types.is_dictionary(array.type):
-        return _text_sizes(array.dictionary_decode())
-    try:
-        return np.asarray(pc.fill_null(pc.binary_length(array), 0), np.int64)
-    except pa.ArrowNotImplementedError:  # neither text nor bytes
-        return np.zeros(len(array), np.int64)

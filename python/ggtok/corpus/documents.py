@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ..errors import CorpusError
-from .blocks import INPUT, ROW, BadRow, Block, cut_block, last_row, merged, picked, text_sizes
+from .blocks import INPUT, ROW, BadRow, Block, cut_block, last_row, merged, picked
+from .grouping import text_sizes
 from .hashing import Hashes, places
 from .manifest import Shard
 from .packages import np, npt, pa
@@ -116,21 +117,15 @@ class Documents:
             yield block
         shard.is_last, shard.texts = self._next is None, hashes.hex()
 
-    def skip(self, shard: Shard) -> None:
-        """Passes the documents of a stream's shard that is done.
-
-        Raises `CorpusError` if they are not the same now.
-        """
-        hashes = Hashes()
-        is_passed = False
-        while self._next is not None and not is_passed:
-            block = self._next
-            is_passed = last_row(block) > shard.last_row
-            block, rest = cut_block(block, shard.last_row) if is_passed else (block, None)
-            hashes.add(block.table)
+    def repeat(self, shard: Shard) -> bool:
+        """Passes the documents of the next shard. Returns whether they are those of a shard that is done."""
+        again = Shard("")
+        for block in self.of_shard(again):
             self._watch(block.num_bytes, 0, 0)
-            self._next = next(self._blocks, None) if rest is None else rest
-        if shard.texts and (hashes.hex() != shard.texts or shard.is_last is not (self._next is None)):
-            problem = f"it is not what the last run read: shard {shard.name}, up to row {shard.last_row}, differs"
-            source = self._inputs[self._task.ranges[0].input]
-            raise CorpusError(problem, source="standard input" if source.path is None else source.name)
+        return (again.texts, again.is_last) == (shard.texts, shard.is_last)
+
+    def changed(self, shard: Shard) -> CorpusError:
+        """The error for a stream that has not repeated a shard."""
+        source = self._inputs[self._task.ranges[0].input]
+        problem = f"it is not what the last run read: shard {shard.name}, up to row {shard.last_row}, differs"
+        return CorpusError(problem, source="standard input" if source.path is None else source.name)

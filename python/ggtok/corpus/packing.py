@@ -23,10 +23,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .blocks import BOUNDARIES, IDS, MASK, Buffer, num_tokens
+from .blocks import BOUNDARIES, IDS, MASK, num_tokens
+from .grouping import Groups
+from .lists import flat
 from .packages import np, npt, pa
 from .pieces import Numbers, cut, gathered
-from .writing.lists import lists
 
 TABLE_TOKENS = 1 << 20
 """About how many tokens a table of packed sequences has."""
@@ -59,7 +60,7 @@ class Packer:
     def __init__(self, length: int, pad_id: int) -> None:
         self.length, self.pad_id = length, pad_id
         self.report = Packing()
-        self._buffer = Buffer(window(length))
+        self._groups = Groups(window(length))
 
     def push(self, table: pa.Table) -> Iterator[pa.Table]:
         """Adds documents. Their columns `input_ids` and, if present, `assistant_mask` are packed.
@@ -69,18 +70,18 @@ class Packer:
         Raises `CorpusError` if a list is null.
         """
         tokens = table.select([name for name in (IDS, MASK) if name in table.column_names])
-        for full in self._buffer.push(tokens, num_tokens(table[IDS])):
+        for full in self._groups.push(tokens, num_tokens(table[IDS])):
             yield from self._packed(full)
 
     def flush(self) -> Iterator[pa.Table]:
         """Packs the documents that are left."""
-        for rest in self._buffer.flush():
+        for rest in self._groups.flush():
             yield from self._packed(rest)
 
     def _packed(self, table: pa.Table) -> Iterator[pa.Table]:
         lengths = num_tokens(table[IDS])
         values = {
-            name: np.concatenate([*(flat for _, flat in lists(table[name])), np.full(self.length, fill, dtype)])
+            name: np.concatenate([flat(table[name]), np.full(self.length, fill, dtype)])
             for name, fill, dtype in ((IDS, self.pad_id, np.int32), (MASK, 0, np.int8))
             if name in table.column_names
         }
@@ -95,13 +96,8 @@ class Packer:
         self.report.num_sequences += num_sequences
         self.report.num_tokens += int(lengths.sum())
         self.report.num_padding += num_sequences * self.length - int(lengths.sum())
-        yield from self._tables(starts[order], sizes[order], sequences[order], values)
 
-    def _tables(
-        self, starts: Numbers, sizes: Numbers, sequences: Numbers, values: dict[str, npt.NDArray[Any]]
-    ) -> Iterator[pa.Table]:
-        """The sequences of a window, from its pieces in their order. The values end with a sequence of padding."""
-        num_sequences = int(sequences[-1]) + 1 if len(sequences) else 0
+        starts, sizes, sequences = starts[order], sizes[order], sequences[order]
         step = max(1, TABLE_TOKENS // self.length)
         for first in range(0, num_sequences, step):
             count = min(step, num_sequences - first)
@@ -111,6 +107,7 @@ class Packer:
     def _table(
         self, starts: Numbers, sizes: Numbers, sequences: Numbers, count: int, values: dict[str, npt.NDArray[Any]]
     ) -> pa.Table:
+        """Some sequences of a window, from their pieces in order. The values end with a sequence of padding."""
         fills = np.bincount(sequences, sizes, count).astype(np.int64)
         places = np.arange(len(sizes)) + sequences  # each sequence has one more piece, which is its padding
 

@@ -10,12 +10,10 @@ starts where its tokens first differ from those of the prompt alone, also as the
 from __future__ import annotations
 
 from itertools import chain, takewhile
-from typing import Any
 
 from .blocks import IDS, MASK, num_tokens
-from .lists import short
+from .lists import flat, short
 from .packages import np, npt, pa
-from .writing.lists import lists
 
 PARTS = ("prompt_ids", "chosen_ids", "rejected_ids")
 
@@ -30,9 +28,9 @@ def joined(prompt: list[int], chosen: list[int], rejected: list[int]) -> tuple[l
 
 def separated(table: pa.Table, ids: str = IDS) -> pa.Table:
     """The table with a column for each part, instead of `ids` and `MASK`."""
-    flat, mask = _flat(table[ids]), _flat(table[MASK])
+    tokens, mask = flat(table[ids]), flat(table[MASK])
     for number, (name, sizes) in enumerate(zip(PARTS, _sizes(table), strict=True)):
-        part = pa.LargeListArray.from_arrays(np.concatenate([[0], np.cumsum(sizes)]), flat[mask == number])
+        part = pa.LargeListArray.from_arrays(np.concatenate([[0], np.cumsum(sizes)]), tokens[mask == number])
         table = table.append_column(name, pa.chunked_array(short(part), pa.list_(pa.int32())))
     return table.drop_columns([ids, MASK])
 
@@ -45,10 +43,5 @@ def lengths(table: pa.Table) -> npt.NDArray[np.int64]:
 
 def _sizes(table: pa.Table) -> list[npt.NDArray[np.int64]]:
     """How many tokens each part of each pair has."""
-    rows, mask = np.repeat(np.arange(table.num_rows), num_tokens(table[MASK])), _flat(table[MASK])
+    rows, mask = np.repeat(np.arange(table.num_rows), num_tokens(table[MASK])), flat(table[MASK])
     return [np.bincount(rows[mask == number], minlength=table.num_rows) for number in range(len(PARTS))]
-
-
-def _flat(column: pa.ChunkedArray) -> npt.NDArray[Any]:
-    """The values of all lists."""
-    return np.concatenate([np.empty(0, np.int8), *(values for _, values in lists(column))])

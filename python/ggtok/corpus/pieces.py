@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from .blocks import IDS, MASK, num_tokens, picked
-from .lists import short
+from .lists import flat, short
 from .packages import np, npt, pa
-from .writing.lists import lists
 
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
 
@@ -40,9 +39,8 @@ def in_pieces(table: pa.Table, most: int, overlap: int) -> pa.Table:
     With an overlap, `MASK` marks what is to be learned: not the tokens that the piece before has too.
     """
     kinds = {name: kind for name, kind in ((IDS, pa.int32()), (MASK, pa.int8())) if name in table.column_names}
-    flats = {name: [np.empty(0, np.int8), *(flat for _, flat in lists(table[name]))] for name in kinds}
     documents, starts, sizes = cut(num_tokens(table[IDS]), most, overlap)
-    values = {name: gathered(np.concatenate(flat), starts, sizes) for name, flat in flats.items()}
+    values = {name: gathered(flat(table[name]), starts, sizes) for name in kinds}
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     if overlap:
         kinds[MASK], mask = pa.int8(), values.setdefault(MASK, np.ones(len(values[IDS]), np.int8))

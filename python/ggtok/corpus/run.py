@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -301,35 +301,37 @@ def _on_threads(
             stop.set()
             raise
 
-    def receive(timeout: float) -> bool:
-        try:
-            message = messages.get(timeout=timeout) if timeout else messages.get_nowait()
-        except Empty:
-            return False
-        if isinstance(message, Shard):
-            note(message)
-        else:
-            num_bytes, documents, tokens = message
-            state.bytes += num_bytes
-            state.documents += documents
-            state.tokens += tokens
-        return True
+    def receive(timeout: float = 0) -> None:
+        with suppress(Empty):
+            while True:
+                message = messages.get(timeout=timeout)
+                timeout = 0
+                if isinstance(message, Shard):
+                    note(message)
+                elif isinstance(message, Future):
+                    done.append(message)
+                else:
+                    num_bytes, documents, tokens = message
+                    state.bytes += num_bytes
+                    state.documents += documents
+                    state.tokens += tokens
 
     def report() -> None:
         progress(state)
         state.finished.clear()
 
     with ThreadPoolExecutor(max(min(threads, len(items)), 1)) as pool:
-        futures = [pool.submit(call, item) for item in items]
+        futures, done = [pool.submit(call, item) for item in items], list[Future[Result]]()
+        for future in futures:
+            future.add_done_callback(messages.put)
         try:
-            while not all(future.done() for future in futures):
+            while len(done) < len(futures):
                 receive(POLL)
                 report()
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
-            while receive(0):
-                pass
+            receive()
     report()
     errors = (future.exception() for future in futures if not future.cancelled())
     failure = next((error for error in errors if error is not None and not isinstance(error, _Stopped)), None)
@@ -339,6 +341,7 @@ def _on_threads(
         return [future.result() for future in futures]
     finally:
         # An error whose traceback leads back to it would keep the tokenizer alive until the cycle collector runs.
+        done.clear()
         del errors, failure, futures
 
 

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, field
 
 from ..errors import CorpusError
 from ..tokenizer.base import BaseTokenizer
-from .blocks import IDS, INPUT, MASK, ROW, SOURCE, BadRow, Block, num_tokens, text_sizes
+from .blocks import IDS, INPUT, MASK, ROW, SOURCE, BadRow, Block, num_tokens
 from .chats import add_found
 from .documents import Documents, Watch, parted
 from .folder import Folder
+from .grouping import text_sizes
 from .manifest import VALIDATION, Shard
 from .packages import np, pa
 from .packing import Packer
@@ -66,7 +67,8 @@ def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
         name = task.shard(number)
         number += 1
         if (done := job.done.get(name)) is not None:
-            documents.skip(done)
+            if not documents.repeat(done):
+                raise documents.changed(done)
             continue
         shard = Shard(name, job.run, list(task.ranges))
         with ShardFiles(job.folder.local, name) as files:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import sha256
 
-from .blocks import IDS, Buffer, num_tokens, picked
+from .blocks import IDS, num_tokens, picked
+from .grouping import Groups
 from .packages import np, npt, pa
 
 BUFFER = 1 << 24
@@ -25,17 +26,17 @@ class Shuffler:
     def __init__(self, seed: int, shard: str, write: Callable[[pa.Table], None]) -> None:
         self._key = int.from_bytes(sha256(f"{seed} {shard}".encode()).digest()[:8], "little")
         self._write = write
-        self._buffer = Buffer(BUFFER)
+        self._groups = Groups(BUFFER)
         self._num_passed = 0
 
     def push(self, table: pa.Table) -> None:
         """Adds documents."""
-        for full in self._buffer.push(table, num_tokens(table.column(IDS)) + EXTRA):
+        for full in self._groups.push(table, num_tokens(table.column(IDS)) + EXTRA):
             self._pass(full)
 
     def flush(self) -> None:
         """Passes on what waits."""
-        for rest in self._buffer.flush():
+        for rest in self._groups.flush():
             self._pass(rest)
 
     def _pass(self, table: pa.Table) -> None:

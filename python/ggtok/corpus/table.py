@@ -220,13 +220,16 @@ def _column(table: pa.Table, encoding: Encoding) -> pa.ChunkedArray:
     field = encoding.field
     check_column(field, table.column_names)
     column = table.column(field)
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if encoding.is_chat and is_conversation(kind):
-        return column
-    if not (is_text(kind) or pa.types.is_null(kind)):
+    if not holds_documents(column.type, encoding.is_chat):
         wanted = "lists of messages or their JSON text" if encoding.is_chat else "strings or binary"
         raise CorpusError(f"column {field!r} must hold {wanted}, not {column.type}")
     return column
+
+
+def holds_documents(type: pa.DataType, is_chat: bool) -> bool:
+    """Whether a column of this type holds texts, only nulls, or, if that is wanted, conversations."""
+    kind = type.value_type if pa.types.is_dictionary(type) else type
+    return is_text(kind) or bool(pa.types.is_null(kind)) or (is_chat and is_conversation(kind))
 
 
 def is_text(type: pa.DataType) -> bool:

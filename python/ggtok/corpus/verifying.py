@@ -14,21 +14,21 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import CorpusError
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.numbers import at_least, num_threads
-from .blocks import BOUNDARIES, IDS, MASK
+from .blocks import IDS, MASK, Block
 from .building import TokenizerOrPath, opened
 from .continuing import task_of
 from .documents import Documents, parted
 from .folder import MANIFEST, Folder, folder_of
+from .lists import documents
 from .manifest import VOCABULARY, Manifest, Shard
 from .overview import manifest_of
-from .packages import check_packages, np, npt, pa
+from .packages import check_packages, np, pa
 from .settings import Settings
 from .shard import Stages, prefixes, selected
 from .sources import Input, path_at
@@ -176,17 +176,19 @@ def _check_documents(
         if any(piece.input in gone for piece in shard.ranges):
             continue
         task = task_of(shard)
+        blocks: Iterator[Block] = iter(())
         try:
             if task.name not in streams:
                 streams = {task.name: Documents(inputs, task, settings, lambda *_: None)}
+            blocks = streams[task.name].of_shard(Shard(shard.name))
             with folder.fetched(file.name for file in shard.files) as local:
-                _compare(local, inputs, streams[task.name], shard, settings, tokenizer, limit, found)
+                _compare(local, inputs, blocks, shard.name, settings, tokenizer, limit, found)
         except CorpusError as error:
             found.problems.append(f"shard {shard.name}: {error}")
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             found.problems.append(f"shard {shard.name}: the settings in {MANIFEST} contradict each other: {error!r}")
-        if task.is_stream and task.name in streams:
-            streams[task.name].skip(replace(shard, texts=""))  # the documents that were not compared
+        for _ in blocks if task.is_stream else ():
+            pass  # the documents that were not compared
 
 
 def _gone(input: Input) -> str | None:
@@ -203,8 +205,8 @@ def _gone(input: Input) -> str | None:
 def _compare(
     folder: Path,
     inputs: list[Input],
-    documents: Documents,
-    shard: Shard,
+    blocks: Iterator[Block],
+    shard: str,
     settings: Settings,
     tokenizer: BaseTokenizer,
     limit: int | None,
@@ -214,11 +216,11 @@ def _compare(
 
     Raises `CorpusError` at the first difference, or if a file of the shard is damaged.
     """
-    names = prefixes(shard.name, settings)
+    names = prefixes(shard, settings)
     parts = [_Part(folder / name, settings) for name in names]
     stages = [Stages(settings, name, part.compare) for name, part in zip(names, parts, strict=True)]
     compared = 0
-    for block in documents.of_shard(Shard(shard.name)):
+    for block in blocks:
         table = encode_block(block, tokenizer, settings.encoding, 1).table
         wanted = table.slice(0, None if limit is None else limit - compared)
         _decode(wanted, settings, tokenizer, found)
@@ -243,30 +245,20 @@ class _Part:
         format = writer_of(settings.writing.format)
         self.columns = (IDS, MASK) if settings.writing.assistant_mask and format.has_masks else (IDS,)
         self.number = 0
-        self._settings = settings
+        self._has_empty = format.has_empty
         self.rows = zip(*(format.read(prefix, name) for name in self.columns), strict=False)
 
     def compare(self, table: pa.Table) -> None:
         """Raises `CorpusError` if the next rows are not those of a table."""
-        for new in zip(*(_written(table, self._settings, name) for name in self.columns), strict=True):
+        for new in zip(*(documents(table, name) for name in self.columns), strict=True):
+            if not (len(new[0]) or self._has_empty):
+                continue
             self.number += 1
             old = next(self.rows, None)
             if old is None or not np.array_equal(old[0], new[0]):
                 raise CorpusError(f"row {self.number} does not have the tokens of its documents")
             if not np.array_equal(old[-1], new[-1]):
                 raise CorpusError(f"row {self.number} does not have the mask of its conversations")
-
-
-def _written(table: pa.Table, settings: Settings, name: str) -> Iterator[npt.NDArray[np.int32]]:
-    """What a reader yields for rows of a column: their tokens or masks, or of packed ones, those of each document."""
-    packed = settings.writing.pack is not None
-    for at, row in enumerate(table.column(name)):
-        ids = row.values.to_numpy()
-        if packed:
-            bounds = table.column(BOUNDARIES)[at].values.to_numpy()
-            yield from (ids[start:end] for start, end in pairwise(bounds))
-        elif len(ids) or writer_of(settings.writing.format).has_empty:
-            yield ids
 
 
 def _decode(table: pa.Table, settings: Settings, tokenizer: BaseTokenizer, found: Verification) -> None:

@@ -6,19 +6,19 @@ column of strings is a bad row; a column of bytes may hold anything, because lla
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ...errors import CorpusError
-from ..blocks import BLOCK_SIZE, ROW, BadRow, Block, picked, text_sizes
-from ..chats import is_conversation
+from ..blocks import BLOCK_SIZE, ROW, BadRow, Block, picked
+from ..grouping import Groups, text_sizes
 from ..names import check_column
 from ..packages import np, pa, pc
 from ..settings import Reading
 from ..sources import Input
-from ..table import broken, is_text, plain
+from ..table import broken, holds_documents, is_text, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,7 @@ def check(source: Input, schema: pa.Schema, reading: Reading) -> None:
         except (KeyError, pa.ArrowException):
             check_column(name, schema.names, source.name)
             raise
-        is_text = _is_text(kind) or (reading.is_chat and is_conversation(kind))
-        if name in (reading.field, *reading.others) and not is_text:
+        if name in (reading.field, *reading.others) and not holds_documents(kind, reading.is_chat):
             expected = "lists of messages or their JSON text" if reading.is_chat else "texts"
             raise CorpusError(f"column {name!r} has the type {kind}, not {expected}", source=source.name)
 
@@ -70,13 +69,12 @@ def blocks(batches: Iterator[Batch], source: Input, first_row: int, reading: Rea
         for batch in batches:
             table, bad = _documents(batch.rows, source, row, reading)
             row += batch.rows.num_rows
-            num_bytes = batch.num_bytes
-            for start, end in _cuts(table.column(reading.field)):
-                until = len(bad)
-                if end < table.num_rows:
-                    until = bisect_left(bad, table.column(ROW)[end].as_py(), key=lambda each: each.row)
-                yield Block(table.slice(start, end - start), bad[:until], num_bytes)
-                bad, num_bytes = bad[until:], 0
+            groups = Groups(BLOCK_SIZE, fits=True)
+            parts = [*groups.push(table, text_sizes(table.column(reading.field))), *groups.flush()] or [table]
+            firsts = [0, *(part.column(ROW)[0].as_py() for part in parts[1:]), row]
+            for number, (part, (first, after)) in enumerate(zip(parts, pairwise(firsts), strict=True)):
+                near = [each for each in bad if first <= each.row < after]
+                yield Block(part, near, 0 if number else batch.num_bytes)
     except (pa.ArrowException, OSError) as error:
         raise damaged(source, error, row) from error
 
@@ -86,19 +84,6 @@ def damaged(source: Input, error: Exception, row: int | None = None) -> CorpusEr
     # A damaged length asks for absurdly much memory.
     hint = ", or memory ran out" if isinstance(error, MemoryError) else ""
     return CorpusError(f"it is not valid {source.format.capitalize()}{hint}: {error}", source=source.name, row=row)
-
-
-def _cuts(texts: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
-    """The first and last rows of blocks, at least one."""
-    ends = np.cumsum(text_sizes(texts))
-    start, before = 0, 0
-    while True:
-        end = int(np.searchsorted(ends, before + BLOCK_SIZE, "right"))
-        end = max(end, min(start + 1, len(ends)))
-        yield start, end
-        if end == len(ends):
-            return
-        start, before = end, int(ends[end - 1])
 
 
 def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading) -> tuple[pa.Table, list[BadRow]]:
@@ -135,12 +120,5 @@ def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading)
 
 def _with_empty(texts: pa.Array, is_chat: bool) -> pa.Array:
     """Nulls replaced by empty texts or lists."""
-    empty: Any = ("[]" if is_chat else "") if _is_text(texts.type) else []
+    empty: Any = ("[]" if is_chat else "") if is_text(texts.type) else []
     return pc.if_else(texts.is_valid(), texts, pa.scalar(empty, texts.type))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    """Whether a column holds texts, or only nulls."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return is_text(kind) or bool(pa.types.is_null(kind))

@@ -20,42 +20,34 @@ from typing import Any
 
 from ...errors import CorpusError
 from ..blocks import IDS, MASK
+from ..lists import Lengths
 from ..packages import np, npt, pa
 from ..settings import Writing
-from .lists import Lengths, lists, narrow
-from .mapped import mapped
 from .shard_files import ShardFiles
-from .writer import ShardWriter
+from .tokens import TokenWriter, mapped
 
 
-class DatatroveWriter(ShardWriter):
+class DatatroveWriter(TokenWriter):
     """Holds 4 bytes for each document, and 12 while it closes."""
 
     suffixes = (".ds", ".ds.loss", ".ds.index", ".ds.metadata")
+    mask_suffix = ".ds.loss"
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
-        self._ids = files.open(".ds")
-        self._loss = files.open(".ds.loss") if writing.assistant_mask else None
+        super().__init__(files, writing, "<u2" if writing.vocab_size <= 1 << 16 else "<u4")
         self._index, self._metadata = files.open(".ds.index"), files.open(".ds.metadata")
-        self._vocab_size = writing.vocab_size
-        self._itemsize = 2 if writing.vocab_size <= 1 << 16 else 4
         self._tokenizer_name = "_".join(writing.tokenizer_name.replace("|", "_").splitlines()) or "Unknown Tokenizer"
         self._lengths: list[Lengths] = []
 
     def write(self, table: pa.Table) -> None:
-        for lengths, ids in lists(table[IDS]):
-            self._ids.write(narrow(ids, f"<u{self._itemsize}", self._vocab_size))
-            self._lengths.append(lengths)
-        if self._loss is not None:
-            for _, mask in lists(table[MASK]):
-                self._loss.write(mask.data)
+        self._lengths += self.write_tokens(table)
 
     def close(self) -> None:
         ends = np.cumsum(np.concatenate([np.empty(0, np.int32), *self._lengths]), dtype="<u8")
         self._lengths.clear()
         self._index.write(ends.data)
         num_tokens = int(ends[-1]) if len(ends) else 0
-        lines = f"{self._tokenizer_name}|{self._itemsize}", str(num_tokens), rounded(num_tokens)
+        lines = f"{self._tokenizer_name}|{self._dtype.itemsize}", str(num_tokens), rounded(num_tokens)
         self._metadata.write("\n".join(lines).encode())
 
     @classmethod

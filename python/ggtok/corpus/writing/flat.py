@@ -29,33 +29,25 @@ from ...errors import CorpusError
 from ..blocks import IDS, MASK, ROW, SOURCE, num_tokens, picked
 from ..packages import np, npt, pa, pc
 from ..settings import Writing
-from .lists import lists, narrow
-from .mapped import mapped
 from .shard_files import ShardFiles
-from .writer import ShardWriter
+from .tokens import TokenWriter, mapped
 
 
-class FlatWriter(ShardWriter):
+class FlatWriter(TokenWriter):
     """Holds nothing."""
 
     suffixes = (".npy", ".csv.gz", ".mask")
+    mask_suffix = ".mask"
     has_index, has_empty = True, False
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
-        self._ids = files.open(".npy")
-        self._mask = files.open(".mask") if writing.assistant_mask else None
+        super().__init__(files, writing, "<u2" if writing.vocab_size <= 1 << 16 else "<u4")
         # Without a time and a name, so that the same documents are the same bytes.
         self._index = gzip.GzipFile("", "wb", 4, files.open(".csv.gz"), 0)
-        self._vocab_size, self._id_column = writing.vocab_size, writing.id_column
-        self._dtype = "<u2" if writing.vocab_size <= 1 << 16 else "<u4"
-        self._num_tokens = 0
+        self._id_column, self._num_tokens = writing.id_column, 0
 
     def write(self, table: pa.Table) -> None:
-        for _, ids in lists(table[IDS]):
-            self._ids.write(narrow(ids, self._dtype, self._vocab_size))
-        if self._mask is not None:
-            for _, mask in lists(table[MASK]):
-                self._mask.write(mask.data)
+        self.write_tokens(table)
         sizes = num_tokens(table[IDS])
         ends = np.cumsum(sizes) + self._num_tokens
         self._num_tokens += int(sizes.sum())

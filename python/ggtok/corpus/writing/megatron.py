@@ -23,34 +23,31 @@ from typing import Any
 
 from ...errors import CorpusError
 from ..blocks import IDS
+from ..lists import Lengths
 from ..packages import np, npt, pa
 from ..settings import Writing
-from .lists import Lengths, lists, narrow
-from .mapped import mapped
 from .shard_files import ShardFiles
-from .writer import ShardWriter
+from .tokens import TokenWriter, mapped
 
 MAGIC = b"MMIDIDX\0\0"
 HEADER = struct.Struct("<9sQBQQ")
 TYPES = {8: "<u2", 4: "<i4"}
 
 
-class MegatronWriter(ShardWriter):
+class MegatronWriter(TokenWriter):
     """Holds 4 bytes for each document, and 20 while it closes."""
 
     suffixes = (".bin", ".idx")
     has_masks = False
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
-        self._bin, self._idx = files.open(".bin"), files.open(".idx")
-        self._vocab_size = writing.vocab_size
         self._code = 8 if writing.vocab_size < 65500 else 4
+        super().__init__(files, writing, TYPES[self._code])
+        self._idx = files.open(".idx")
         self._lengths: list[Lengths] = []
 
     def write(self, table: pa.Table) -> None:
-        for lengths, ids in lists(table[IDS]):
-            self._bin.write(narrow(ids, TYPES[self._code], self._vocab_size))
-            self._lengths.append(lengths)
+        self._lengths += self.write_tokens(table)
 
     def close(self) -> None:
         lengths = np.concatenate([np.empty(0, np.int32), *self._lengths])
@@ -60,7 +57,7 @@ class MegatronWriter(ShardWriter):
         lengths = lengths[lengths > 0]
         starts = np.zeros(len(lengths) + 1, "<i8")
         np.cumsum(lengths, out=starts[1:])
-        starts *= np.dtype(TYPES[self._code]).itemsize
+        starts *= self._dtype.itemsize
         self._idx.write(HEADER.pack(MAGIC, 1, self._code, len(lengths), len(documents)))
         self._idx.write(lengths.astype("<i4", copy=False).data)
         self._idx.write(starts[:-1].data)

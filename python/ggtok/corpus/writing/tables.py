@@ -12,18 +12,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ...errors import CorpusError
 from ..blocks import BOUNDARIES, IDS, MASK
+from ..grouping import Groups, row_sizes
+from ..lists import documents
 from ..packages import np, npt, pa
 from ..pairs import PARTS, separated
 from ..settings import Writing
 from ..trainers import LABELS, NOT_LEARNED, TRAINERS, WRITTEN, is_token, renamed
-from .groups import Groups, in_one_chunk
-from .lists import lists
 from .shard_files import ShardFiles
 from .writer import ShardWriter
 
@@ -48,13 +47,14 @@ class TableWriter(ShardWriter):
         self._file = files.open(self.suffixes[0])
         self._name, self._writing = files.name, writing
         self._writer: Any = None
-        self._groups = Groups(GROUP_BYTES)
+        self._groups = Groups(GROUP_BYTES, fits=True)
         self._schema: pa.Schema | None = None
 
     def write(self, table: pa.Table) -> None:
         if self._schema is None:
             self._begin(table.schema)
-        for group in self._groups.push(self._conformed(table)):
+        table = self._conformed(table)
+        for group in self._groups.push(table, row_sizes(table)):
             with self._explained():
                 self._write(group)
 
@@ -75,8 +75,9 @@ class TableWriter(ShardWriter):
             raise CorpusError(f"{self._writing.format} cannot hold this: {error}", source=self._name) from error
 
     def _write(self, group: pa.Table) -> None:
-        pieces = Groups(self.piece_bytes)
-        tables = [self._finished(in_one_chunk(piece)) for piece in (*pieces.push(group), *pieces.flush())]
+        pieces = Groups(self.piece_bytes, fits=True)
+        in_pieces = (*pieces.push(group, row_sizes(group)), *pieces.flush())
+        tables = [self._finished(_in_one_chunk(piece)) for piece in in_pieces]
         self._writer.write_table(pa.concat_tables(tables), len(group))
 
     def open(self, schema: pa.Schema) -> Any:
@@ -145,29 +146,18 @@ class TableWriter(ShardWriter):
             with pa.memory_map(str(path)) as source:
                 for group in cls.contents(source, (column, BOUNDARIES, WRITTEN[column], *PARTS)):
                     if PARTS[0] in group.column_names and IDS not in group.column_names:
-                        for parts in zip(*(_values(group, name) for name in PARTS), strict=True):
+                        for parts in zip(*(documents(group, name) for name in PARTS), strict=True):
                             numbers = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
                             yield numbers if column == MASK else np.concatenate(parts)
                         continue
                     name = column if column in group.column_names else WRITTEN[column]
-                    for values in _values(group.combine_chunks(), name):
+                    for values in documents(group.combine_chunks(), name):
                         yield (values != NOT_LEARNED).astype(np.int8) if name == LABELS else values
         except (pa.ArrowException, OSError) as error:
             raise CorpusError(f"this cannot be read: {error}", source=path.name) from error
 
 
-def _values(group: pa.Table, column: str) -> Iterator[npt.NDArray[Any]]:
-    """The values of each list of a column, or of each document in it."""
-    for sizes, values in lists(group[column]):
-        rows = _split(values, sizes)
-        if BOUNDARIES not in group.column_names:
-            yield from rows
-            continue
-        bounds = [bounds for counts, flat in lists(group[BOUNDARIES]) for bounds in _split(flat, counts)]
-        for row, cuts in zip(rows, bounds, strict=True):
-            yield from (row[start:end] for start, end in pairwise(cuts))
-
-
-def _split(values: npt.NDArray[Any], sizes: npt.NDArray[np.int32]) -> list[npt.NDArray[Any]]:
-    """The values of each list."""
-    return np.split(values, np.cumsum(sizes)[:-1]) if len(sizes) else []
+def _in_one_chunk(table: pa.Table) -> pa.Table:
+    """A table with one chunk for each column, always a copy: what surrounds a slice of a buffer is left out."""
+    columns = [pa.concat_arrays([*column.chunks, pa.array([], column.type)]) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
