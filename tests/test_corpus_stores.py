@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -22,7 +23,7 @@ import pytest
 from ggtok.corpus import build, info, verify
 from ggtok.corpus.settings import Format
 from ggtok.errors import CorpusError, DependencyError
-from test_corpus_continuing import PLAIN, contents, rows, write_rows
+from test_corpus_continuing import PLAIN, contents, ids_of, rows, write_rows
 
 fsspec = pytest.importorskip("fsspec")
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem  # noqa: E402
@@ -427,18 +428,49 @@ def run(*arguments: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.parametrize("format", FORMATS)
-def test_s3_with_kills(faults: S3, sources: list[Path], format: Format) -> None:
+class Gcs:
+    """The store of gcp-storage-emulator, and what happens at its requests."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        reason = "gcp-storage-emulator is not installed: pip install gcp-storage-emulator"
+        module = pytest.importorskip("gcp_storage_emulator.server", reason=reason)
+        pytest.importorskip("gcsfs", reason="gcsfs is not installed: pip install gcsfs")
+        self.fault: Callable[[int, str, str], str] = lambda number, method, path: "none"
+        number, handle = itertools.count(1), module.Router.handle
+
+        def counted(router: Any, method: str) -> None:
+            self.fault(next(number), method, "")
+            handle(router, method)
+
+        patch.setattr(module.Router, "handle", counted)
+        self._server = module.create_server("127.0.0.1", 0, in_memory=True, default_bucket="shards")
+        self._server.start()
+        patch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{self._server._api._httpd.server_address[1]}")
+        patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # which asks Google itself about each bucket
+
+    def close(self) -> None:
+        self._server.stop()
+
+
+@pytest.fixture(scope="module")
+def gcs() -> Iterator[Gcs]:
+    with pytest.MonkeyPatch.context() as patch:
+        server = Gcs(patch)
+        yield server
+        server.close()
+
+
+def check_kills(server: S3 | Gcs, url: str, sources: list[Path], format: Format) -> None:
+    """Runs that are killed at some of their requests, and one that is not, leave what an unharmed run does."""
     arguments = ("build", *sources, "--builtin", "bpe", "--format", format, "--shard-size", "64K", "-o")
     numbers = []
-    faults.fault = lambda number, method, path: numbers.append(number) or "none"  # type: ignore[func-returns-value]
-    whole = run(*arguments, f"s3://shards/{format}/whole")
+    server.fault = lambda number, method, path: numbers.append(number) or "none"  # type: ignore[func-returns-value]
+    whole = run(*arguments, f"{url}/whole")
     assert whole.communicate()[0]
     assert whole.returncode == 0
     chance, killed = random.Random(format), 0
     for _ in range(4):
-        process = run(*arguments, f"s3://shards/{format}/out")
+        process = run(*arguments, f"{url}/out")
         left = chance.randrange(len(numbers) // 5, len(numbers))
 
         def kill(number: int, method: str, path: str) -> str:
@@ -448,16 +480,32 @@ def test_s3_with_kills(faults: S3, sources: list[Path], format: Format) -> None:
                 process.send_signal(signal.SIGKILL)  # noqa: B023
             return "none"
 
-        faults.fault = kill
+        server.fault = kill
         process.communicate()
         killed += process.returncode == -signal.SIGKILL
     assert killed
-    faults.fault = lambda number, method, path: "none"
-    last = run(*arguments, f"s3://shards/{format}/out")
+    server.fault = lambda number, method, path: "none"
+    last = run(*arguments, f"{url}/out")
     assert last.communicate()[1] is not None
     assert last.returncode == 0
-    assert objects(f"s3://shards/{format}/out") == objects(f"s3://shards/{format}/whole")
-    assert verify(f"s3://shards/{format}/out", sample=None).documents == 4000
+    assert objects(f"{url}/out") == objects(f"{url}/whole")
+    assert info(f"{url}/out").documents == verify(f"{url}/out", sample=None).documents == 4000
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("format", FORMATS)
+def test_s3_with_kills(faults: S3, sources: list[Path], format: Format) -> None:
+    check_kills(faults, f"s3://shards/{format}", sources, format)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_gcs_with_kills(gcs: Gcs, tmp_path: Path, sources: list[Path]) -> None:
+    check_kills(gcs, "gs://shards/corpus", sources, "parquet")
+    for path in sources:
+        fsspec.filesystem("gs").pipe_file(f"shards/in/{path.name}", path.read_bytes())
+    build(["gs://shards/in/*.jsonl"], tmp_path / "out", **PLAIN)
+    build(sources, tmp_path / "local", **PLAIN)
+    assert ids_of(tmp_path / "out") == ids_of(tmp_path / "local")
 
 
 def test_s3_that_throttles_and_cuts(faults: S3, tmp_path: Path, sources: list[Path]) -> None:
