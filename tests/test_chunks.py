@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from conftest import BUILTIN, TOKENIZERS, shared_files
 from ggtok import Chunk, GgtokError, Tokenizer
+from ggtok.tokenizer.chunks import split_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -250,6 +251,19 @@ def test_split_batch(threads: int) -> None:
         "end": rows[1][0].end,
         "count": rows[1][0].count,
     }
+
+
+def test_a_bad_text_ends_split_batch() -> None:
+    """Few of the others are looked at, and not each is handed to a thread."""
+    tried = []
+
+    def split(text: str) -> list[Chunk[str]]:
+        tried.append(text)
+        raise TypeError("not a text")
+
+    with pytest.raises(TypeError, match=r"^text 0: not a text$"):
+        split_all(["a"] * 100_000, split, 2)
+    assert len(tried) <= 100_000 / 64 + 1
 
 
 @pytest.mark.parametrize("name", ["bpe", "spm"])

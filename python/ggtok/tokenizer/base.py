@@ -456,7 +456,7 @@ class BaseTokenizer(Core):
         >>> [[chunk.text for chunk in chunks] for chunks in rows]
         [['One. ', 'Two.'], ['Three.']]
         """
-        texts, kinds = items_of("texts", texts, "texts"), [*items_of("boundaries", boundaries, "names and patterns")]
+        texts, kinds = [*items_of("texts", texts, "texts")], [*items_of("boundaries", boundaries, "names and patterns")]
         settings: Any = {"overlap": overlap, "boundaries": kinds, "prefix": prefix, "strip": strip}
         special: Any = {"add_special": add_special, "parse_special": parse_special}
         split = partial(self.split, max_tokens=max_tokens, **settings, **special)

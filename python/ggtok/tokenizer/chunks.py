@@ -60,20 +60,21 @@ def stripped(
 
 
 def split_all(
-    texts: Iterable[AnyStr], split: Callable[[AnyStr], list[Chunk[AnyStr]]], threads: int
+    texts: list[AnyStr], split: Callable[[AnyStr], list[Chunk[AnyStr]]], threads: int
 ) -> list[list[Chunk[AnyStr]]]:
     """The chunks of many texts, on several threads, in the order of the texts."""
     from concurrent.futures import ThreadPoolExecutor
 
-    def numbered(item: tuple[int, AnyStr]) -> list[Chunk[AnyStr]]:
-        number, text = item
-        try:
-            return split(text)
-        except (TypeError, ValueError) as error:
-            error.args = (f"text {number}: {error}",)
-            raise
+    step = min(64, 1 + len(texts) // (16 * threads))  # to hand over a part takes as long as to split a short text
 
-    if threads == 1:
-        return list(map(numbered, enumerate(texts)))
+    def part(start: int) -> list[list[Chunk[AnyStr]]]:
+        found: list[list[Chunk[AnyStr]]] = []
+        try:
+            found.extend(map(split, texts[start : start + step]))  # those before an error are in it
+        except (TypeError, ValueError) as error:
+            error.args = (f"text {start + len(found)}: {error}",)
+            raise
+        return found
+
     with ThreadPoolExecutor(threads) as executor:
-        return list(executor.map(numbered, list(enumerate(texts))))
+        return [chunks for found in executor.map(part, range(0, len(texts), step)) for chunks in found]
