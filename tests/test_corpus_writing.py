@@ -26,9 +26,8 @@ import pytest
 from ggtok.corpus.blocks import IDS, MASK, ROW, SOURCE
 from ggtok.corpus.packing import Packer
 from ggtok.corpus.settings import Format, Writing
-from ggtok.corpus.writing import parquet, tables, writer_of
+from ggtok.corpus.writing import ShardWriter, parquet, tables, writer_of
 from ggtok.corpus.writing.shard_files import ShardFiles, Written
-from ggtok.corpus.writing.writer import ShardWriter
 from ggtok.errors import CorpusError
 from ggtok.tokenizer.files import PART
 from hypothesis import given

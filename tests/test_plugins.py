@@ -160,7 +160,8 @@ def test_a_corpus_format(changed: Path, tmp_path: Path) -> None:
     source, out = tmp_path / "in.txt", tmp_path / "out"
     source.write_text("one text\n\nWhat is LoRA?\n")
     options = ["-o", str(out), "--format", "lines", "--input-format", "lines", "--builtin", "bpe"]
-    run(changed, "-m", "ggtok", "corpus", "build", str(source), *options)
+    for _ in "once", "again":
+        run(changed, "-m", "ggtok", "corpus", "build", str(source), *options)
     assert (out / "00000.ids").read_text() == "6053 7301\n\n9713 5981 6266 78 9612 30\n"
     verified = run(changed, "-m", "ggtok", "corpus", "verify", str(out), "--builtin", "bpe")
     assert "3 encoded again, with the same tokens" in verified

@@ -19,7 +19,7 @@ from ..tokenizer.base import BUILTIN, BaseTokenizer
 from ..tokenizer.findings import Finding, warn_of
 from ..tokenizer.numbers import at_least, num_threads
 from ..tokenizer.seam import users_class
-from .chats import Found, add_found, warn_of_found
+from .chats import warn_of_found
 from .continuing import Options
 from .folder import Folder, folder_of
 from .manifest import Manifest
@@ -298,14 +298,11 @@ def build(
     job = Job(folder, found, settings, tokenizer, 1, part=None if part is None else _part(part, found))
     options = Options(rebuild, rehash, bound, keeps_shard_size=shard_size is None)
     manifest = run(job, num_threads(threads), progress or (lambda _: None), options)
-    if settings.budget is not None and manifest.sums()["tokens"] < settings.budget:
+    sums = manifest.sums()
+    if settings.budget is not None and sums.tokens < settings.budget:
         message = f"all documents together have fewer tokens than the budget of {settings.budget:,}"
         warn_of(Finding("budget-not-reached", "warning", message, "give sources a greater weight, or add some"))
-    said: Found = {}
-    for shard in manifest.shards:
-        for code, (count, message, advice) in shard.found.items():
-            add_found(said, code, (count, message, advice))
-    warn_of_found(said)
+    warn_of_found(sums.found)
     return Info(folder, manifest)
 
 
@@ -320,14 +317,11 @@ def _part(part: Iterable[int], found: list[Input]) -> Part:
     numbers = [at_least(1, each, "part") for each in items_of("part", part, "numbers")]
     if len(numbers) != 2 or numbers[0] > numbers[1]:
         raise CorpusError(f"part must be a number from 1 and how many there are, such as (1, 10), not {part}")
+    number, of = numbers
     if any(input.path is None for input in found):
         raise CorpusError("standard input cannot be divided into parts")
-    return Part(
-        numbers[0],
-        numbers[1],
-        len(found),
-        sha256("\0".join(sorted(input.name for input in found)).encode()).hexdigest(),
-    )
+    names = "\0".join(sorted(input.name for input in found))
+    return Part(number, of, len(found), sha256(names.encode()).hexdigest())
 
 
 def _bound(max_bad: float | None) -> float | None:

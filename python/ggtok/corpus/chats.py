@@ -22,6 +22,7 @@ from .packages import np, npt, pa
 from .pairs import joined
 from .settings import Encoding, day
 from .shapes import conversations_of, listed
+from .sums import add
 
 if TYPE_CHECKING:
     from ..chat.encoding import ChatEncoding
@@ -96,7 +97,7 @@ def encode_chats(table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, 
                 continue
             reported = [finding for each in encoded for finding in each.warnings]
             for finding in {finding.code: finding for finding in reversed(reported)}.values():
-                add_found(chats.found, finding.code, (1, finding.message, finding.advice))
+                add(chats.found, {finding.code: (1, finding.message, finding.advice)})
             rows = [[*each.ids, *(() if each.ids[-1:] == end else end)] for each in encoded]
             row, mask = joined(*rows) if encoding.is_pair else (rows[0], encoded[0].assistant_mask)
             ids.append(np.array(row, np.int32))
@@ -105,12 +106,6 @@ def encode_chats(table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, 
         chats.masks.append(pa.array(masks, pa.large_list(pa.int8())))
         start += len(chunk)
     return chats
-
-
-def add_found(found: Found, code: str, more: tuple[int, str, str]) -> None:
-    """Adds findings of one kind."""
-    count, *said = found.get(code, (0, *more[1:]))
-    found[code] = (count + more[0], said[0], said[1])
 
 
 def warn_of_found(found: Found) -> None:

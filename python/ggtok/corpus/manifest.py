@@ -21,6 +21,7 @@ from .folder import MANIFEST, Folder
 from .packing import Packing
 from .plan import Part, Range
 from .settings import MOST_PACK, InputFormat, Settings
+from .sums import add
 from .typed import typed
 from .writing.shard_files import Written
 
@@ -35,6 +36,10 @@ VALIDATION = "val-"
 
 VOCABULARY = "vocabulary.gguf"
 """The tokenizer without weights, so that `verify` needs no other file."""
+
+
+TOTALS = ("documents", "tokens", "text_bytes", "input_bytes", "rejected", "cut", "dropped")
+"""The figures of shards whose sums are in a manifest."""
 
 
 @dataclass(slots=True)
@@ -73,6 +78,11 @@ class Shard:
     """Of a stream: whether it ends here."""
     texts: str = ""
     """A hash of the documents as they were read: `Hashes`."""
+
+    def add(self, other: Shard) -> None:
+        """Adds the figures of another one."""
+        for name in (*TOTALS, "found", "lengths", "sources", "validation", "packing"):
+            setattr(self, name, add(getattr(self, name), getattr(other, name)))
 
     @property
     def task(self) -> str:
@@ -187,7 +197,8 @@ class Manifest:
         folder.clear_journal()
 
     def _lines(self) -> Iterator[bytes]:
-        document = replace(self, totals=self.sums() if self.complete else {})
+        sums = self.sums()
+        document = replace(self, totals={name: getattr(sums, name) for name in TOTALS if self.complete})
         yield _bytes(document, ("inputs", "shards"), indent=1).rpartition(b"\n}")[0]
         for name in ("inputs", "shards"):  # a line each
             yield f',\n "{name}": ['.encode()
@@ -201,11 +212,12 @@ class Manifest:
         self.shards.append(shard)
         folder.record(shard.name, _bytes(shard))
 
-    def sums(self, first: int = 0) -> dict[str, int]:
-        """Sums over all shards, or over those from this place on."""
-        names = ("documents", "tokens", "text_bytes", "input_bytes", "rejected", "cut", "dropped")
-        shards = self.shards[first:]
-        return {name: sum(getattr(shard, name) for shard in shards) for name in names}
+    def sums(self) -> Shard:
+        """The figures of all shards, added up."""
+        sums = Shard("")
+        for shard in self.shards:
+            sums.add(shard)
+        return sums
 
     def difference(self, other: Manifest) -> str | None:
         """The first thing besides inputs in which another run differs, as people name it. `None` if nothing does."""

@@ -71,7 +71,7 @@ class Info:
         self.folder = folder.at()
         """Its path, or a URL."""
         self._folder, self._manifest = folder, manifest
-        totals = manifest.sums()
+        sums = self._sums = manifest.sums()
         self.is_complete = manifest.complete
         self.part = manifest.part
         """Which part of all inputs it is; `None` if it is all."""
@@ -81,17 +81,16 @@ class Info:
         self.settings: dict[str, Any] = plain(manifest.settings)
         self.shards = len(manifest.shards)
         """How many are finished."""
-        self.documents = totals["documents"]
-        self.tokens = totals["tokens"]
-        self.text_bytes = totals["text_bytes"]
+        self.documents = sums.documents
+        self.tokens = sums.tokens
+        self.text_bytes = sums.text_bytes
         """UTF-8 bytes of all texts."""
-        self.rejected = totals["rejected"]
+        self.rejected = sums.rejected
         """Rows that are not documents."""
-        self.cut = totals["cut"]
-        held_out = [shard.validation for shard in manifest.shards]
-        self.validation = {name: sum(sums[at] for sums in held_out) for at, name in enumerate(("documents", "tokens"))}
+        self.cut = sums.cut
+        self.validation = dict(zip(("documents", "tokens"), sums.validation, strict=True))
         """Documents and tokens in the files for validation, `val-*`, which are among all."""
-        self.dropped = totals["dropped"]
+        self.dropped = sums.dropped
         """Documents over `max_length`."""
 
     @property
@@ -107,27 +106,19 @@ class Info:
     @property
     def lengths(self) -> list[Lengths]:
         """How many documents have how many tokens: 0, 1, 2 to 3, 4 to 7, and so on by powers of two."""
-        sums: Counter[int] = Counter()
-        for shard in self._manifest.shards:
-            sums.update(shard.lengths)
-        return [Lengths((1 << bits) >> 1, (1 << bits) - 1, documents) for bits, documents in sorted(sums.items())]
+        lengths = sorted(self._sums.lengths.items())
+        return [Lengths((1 << bits) >> 1, (1 << bits) - 1, documents) for bits, documents in lengths]
 
     @property
     def sources(self) -> list[Source]:
         """The inputs in their order, those without documents too."""
-        sums = [[0, 0, 0] for _ in self._manifest.inputs]
-        for shard in self._manifest.shards:
-            for number, source in shard.sources.items():
-                sums[number] = [before + more for before, more in zip(sums[number], source, strict=True)]
-        return [Source(input.name, *each) for input, each in zip(self._manifest.inputs, sums, strict=True)]
+        sums = self._sums.sources
+        return [Source(input.name, *sums.get(at, (0, 0, 0))) for at, input in enumerate(self._manifest.inputs)]
 
     @property
     def packing(self) -> dict[str, int]:
         """Of packed sequences: sums of what the packer counts. Empty without packing."""
-        sums: Counter[str] = Counter()
-        for shard in self._manifest.shards:
-            sums.update(shard.packing)
-        return dict(sums)
+        return dict(self._sums.packing)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON can hold it."""

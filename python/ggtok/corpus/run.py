@@ -9,8 +9,7 @@ The main thread alone counts, writes the journal and takes signals: workers send
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -123,12 +122,13 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         counts = [inf if each is None or each.rows is None else each.rows for each in surveys]
         most = sum(count * ceil(input.weight) for count, input in zip(counts, inputs, strict=True))
 
-        sums, num_summed = Counter[str](), 0
+        sums, num_summed = Shard(""), 0
 
         def checked(now: State) -> None:
             nonlocal num_summed
             if now.finished and options.max_bad is not None:
-                sums.update(manifest.sums(num_summed))
+                for shard in manifest.shards[num_summed:]:
+                    sums.add(shard)
                 num_summed = len(manifest.shards)
                 _check_bad(sums, options.max_bad, most)
             progress(now)
@@ -214,13 +214,13 @@ def _keep_vocabulary(job: Job) -> None:
     job.folder.write(VOCABULARY, [gguf_bytes(entries(metadata_of(job.tokenizer), Edits()))])
 
 
-def _check_bad(sums: Mapping[str, int], max_bad: float | None, most: float = 0) -> None:
+def _check_bad(sums: Shard, max_bad: float | None, most: float = 0) -> None:
     """Raises `CorpusError` if there are only bad rows, or more than allowed; a `float` is a share.
 
     As long as shards are missing, `most` is how many rows there can be.
     """
     is_share = isinstance(max_bad, float)
-    bad, rows = sums["rejected"], sums["rejected"] + sums["documents"] + sums["dropped"]
+    bad, rows = sums.rejected, sums.rejected + sums.documents + sums.dropped
     if bad == rows > 0 and not most:
         raise CorpusError(f"all {bad:,} rows are bad: {REJECTED} files say why")
     if max_bad is not None and bad > (max_bad * max(rows, most) if is_share else max_bad):

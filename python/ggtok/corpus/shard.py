@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
+from typing import Any
 
 from ..errors import CorpusError
 from ..tokenizer.base import BaseTokenizer
 from .blocks import IDS, INPUT, MASK, ROW, SOURCE, BadRow, Block, num_tokens
-from .chats import add_found
 from .documents import Documents, Watch, parted
 from .folder import Folder
 from .grouping import text_sizes
@@ -21,6 +22,7 @@ from .plan import Part, Task
 from .settings import Settings
 from .shuffling import Shuffler
 from .sources import Input
+from .sums import add
 from .table import Encoded, encode_block
 from .writing import writer_of
 from .writing.shard_files import ShardFiles
@@ -92,21 +94,18 @@ def _write(job: Job, blocks: Iterator[Block], shard: Shard, files: ShardFiles, w
                 raise CorpusError(bad.reason, source=bad.source, row=bad.row)
             rejected = rejected or files.open(REJECTED)
             rejected.write(_line(bad))
-            shard.rejected += 1
         parts = parted(encoded.table, settings)
         if encoded.table.num_rows or not encoded.bad:
             for stage, table in zip(stages, parts, strict=True):
                 stage.push(selected(table, settings, job.inputs))
-        sums = _count(shard, encoded, settings.reading.field)
+        more = _figures(encoded, settings.reading.field)
+        more.input_bytes, more.rejected = block.num_bytes, len(encoded.bad)
         for table in parts[1:]:
-            documents, tokens = shard.validation
-            tokens += int(num_tokens(table.column(IDS)).sum())
-            shard.validation = documents + table.num_rows, tokens
-        shard.input_bytes += block.num_bytes
-        watch(block.num_bytes, *sums)
+            more.validation = table.num_rows, int(num_tokens(table.column(IDS)).sum())
+        shard.add(more)
+        watch(more.input_bytes, more.documents, more.tokens)
     for stage, writer in zip(stages, writers, strict=True):
-        for name, number in stage.finish().items():
-            shard.packing[name] = shard.packing.get(name, 0) + number
+        add(shard.packing, stage.finish())
         writer.close()
     shard.lengths = dict(sorted(shard.lengths.items()))
 
@@ -122,28 +121,27 @@ class Stages:
     def __init__(self, settings: Settings, shard: str, write: Callable[[pa.Table], None]) -> None:
         self._write, self._encoding = write, settings.encoding
         length, pad_id = settings.writing.pack, settings.writing.pad_id
+        shuffler = None if settings.shuffle is None else Shuffler(settings.shuffle, shard)
         self._packer = None if length is None or pad_id is None else Packer(length, pad_id)
-        self._shuffler = None if settings.shuffle is None else Shuffler(settings.shuffle, shard, self._pack)
+        self._stages = [stage for stage in (shuffler, self._packer) if stage is not None]
 
     def push(self, table: pa.Table) -> None:
         """Takes documents, and writes those whose place is known."""
         if self._encoding.too_long == "split" and self._encoding.max_length is not None:
             table = in_pieces(table, self._encoding.max_length, self._encoding.overlap)
-        (self._pack if self._shuffler is None else self._shuffler.push)(table)
+        self._pass([table], self._stages)
 
-    def _pack(self, table: pa.Table) -> None:
-        for packed in [table] if self._packer is None else self._packer.push(table):
-            self._write(packed)
+    def _pass(self, tables: Iterable[pa.Table], stages: list[Shuffler | Packer]) -> None:
+        for stage in stages:
+            tables = chain.from_iterable(map(stage.push, tables))
+        for table in tables:
+            self._write(table)
 
     def finish(self) -> dict[str, int]:
         """Writes the others. Returns what the packer reports, if there is one."""
-        if self._shuffler is not None:
-            self._shuffler.flush()
-        if self._packer is None:
-            return {}
-        for packed in self._packer.flush():
-            self._write(packed)
-        return asdict(self._packer.report)
+        for number, stage in enumerate(self._stages, 1):
+            self._pass(stage.flush(), self._stages[number:])
+        return {} if self._packer is None else asdict(self._packer.report)
 
 
 def selected(table: pa.Table, settings: Settings, inputs: list[Input]) -> pa.Table:
@@ -158,28 +156,19 @@ def selected(table: pa.Table, settings: Settings, inputs: list[Input]) -> pa.Tab
     return table.select([name for name in table.column_names if name in wanted])
 
 
-def _count(shard: Shard, encoded: Encoded, field: str) -> tuple[int, int]:
-    """Adds documents to the sums of their shard. Returns how many there are, and how many tokens."""
-    lengths = num_tokens(encoded.table.column(IDS))
-    sizes = text_sizes(encoded.table.column(field))
-    sums = [len(lengths), int(lengths.sum()), int(sizes.sum())]
-    shard.documents += sums[0]
-    shard.tokens += sums[1]
-    shard.text_bytes += sums[2]
-    for code, row in encoded.found.items():
-        add_found(shard.found, code, row)
-    shard.cut += encoded.num_cut
-    shard.dropped += encoded.num_dropped
+def _figures(encoded: Encoded, field: str) -> Shard:
+    """The figures of documents, like those of a shard with these alone."""
+    lengths, sizes = num_tokens(encoded.table.column(IDS)), text_sizes(encoded.table.column(field))
     # The exponent of a float is its number of significant bits.
-    for bits, documents in enumerate(np.bincount(np.frexp(lengths)[1]).tolist()):
-        if documents:
-            shard.lengths[bits] = shard.lengths.get(bits, 0) + documents
+    of_bits = np.bincount(np.frexp(lengths)[1]).tolist()
     numbers, places = np.unique(encoded.table.column(INPUT).to_numpy(), return_inverse=True)
-    of_inputs = (np.bincount(places, weights, len(numbers)) for weights in (None, lengths, sizes))
-    for number, *more in zip(numbers.tolist(), *(each.astype(int).tolist() for each in of_inputs), strict=True):
-        documents, tokens, size = shard.sources.get(number, (0, 0, 0))
-        shard.sources[number] = (documents + more[0], tokens + more[1], size + more[2])
-    return sums[0], sums[1]
+    of_inputs = (np.bincount(places, weights, len(numbers)).astype(int).tolist() for weights in (None, lengths, sizes))
+    sources: Any = zip(numbers.tolist(), zip(*of_inputs, strict=True), strict=True)
+    found = Shard("", documents=len(lengths), tokens=int(lengths.sum()), text_bytes=int(sizes.sum()))
+    found.cut, found.dropped, found.found = encoded.num_cut, encoded.num_dropped, encoded.found
+    found.lengths = {bits: documents for bits, documents in enumerate(of_bits) if documents}
+    found.sources = dict(sources)
+    return found
 
 
 def _line(bad: BadRow) -> bytes:

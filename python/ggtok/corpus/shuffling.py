@@ -7,7 +7,7 @@ Generators", OOPSLA 2014). A library's generator may give other numbers in its n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from hashlib import sha256
 
 from .blocks import IDS, num_tokens, picked
@@ -21,28 +21,25 @@ EXTRA = 16
 
 
 class Shuffler:
-    """Takes tables of documents, and passes them on in another order."""
+    """Takes tables of documents, and yields them in another order."""
 
-    def __init__(self, seed: int, shard: str, write: Callable[[pa.Table], None]) -> None:
+    def __init__(self, seed: int, shard: str) -> None:
         self._key = int.from_bytes(sha256(f"{seed} {shard}".encode()).digest()[:8], "little")
-        self._write = write
         self._groups = Groups(BUFFER)
         self._num_passed = 0
 
-    def push(self, table: pa.Table) -> None:
+    def push(self, table: pa.Table) -> Iterator[pa.Table]:
         """Adds documents."""
-        for full in self._groups.push(table, num_tokens(table.column(IDS)) + EXTRA):
-            self._pass(full)
+        return map(self._shuffled, self._groups.push(table, num_tokens(table.column(IDS)) + EXTRA))
 
-    def flush(self) -> None:
-        """Passes on what waits."""
-        for rest in self._groups.flush():
-            self._pass(rest)
+    def flush(self) -> Iterator[pa.Table]:
+        """Yields what waits."""
+        return map(self._shuffled, self._groups.flush())
 
-    def _pass(self, table: pa.Table) -> None:
+    def _shuffled(self, table: pa.Table) -> pa.Table:
         numbers = np.arange(self._num_passed, self._num_passed + table.num_rows, dtype=np.uint64)
         self._num_passed += table.num_rows
-        self._write(picked(table, np.argsort(splitmix64(numbers, self._key), kind="stable")))
+        return picked(table, np.argsort(splitmix64(numbers, self._key), kind="stable"))
 
 
 def splitmix64(numbers: npt.NDArray[np.uint64], key: int) -> npt.NDArray[np.uint64]:

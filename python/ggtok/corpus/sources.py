@@ -45,7 +45,7 @@ class Kind(NamedTuple):
 
 
 KINDS: dict[InputFormat, Kind] = {
-    "text": Kind("text", tuple(TEXTS.split())),
+    "text": Kind("lines", tuple(TEXTS.split())),
     "lines": Kind("lines", has_lines=True),
     "jsonl": Kind("lines", (".jsonl", ".ndjson", ".jsonlines"), has_lines=True),
     "json": Kind("array", (".json",)),

@@ -30,7 +30,7 @@ from .manifest import VOCABULARY, Manifest, Shard
 from .overview import manifest_of
 from .packages import check_packages, np, pa
 from .settings import Settings
-from .shard import Stages, prefixes, selected
+from .shard import Job, Stages, prefixes, selected
 from .sources import Input, path_at
 from .table import encode_block
 from .writing import writer_of
@@ -118,8 +118,12 @@ def verify(
     if (was := manifest.tokenizer.digest) != (now := model.fingerprint):
         found.problems.append(f"it was made with another tokenizer: its digest is {was}, and this one's is {now}")
     elif limit != 0:
-        _check_documents(place, manifest, model, limit, found)
-        if not found.problems and not found.documents and manifest.sums()["documents"]:
+        inputs = [
+            Input(each.name, path_at(place.at(), each.path), each.format, each.compression, each.size, each.weight)
+            for each in manifest.inputs
+        ]
+        _check_documents(Job(place, inputs, manifest.settings, model, 1), manifest.shards, limit, found)
+        if not found.problems and not found.documents and manifest.sums().documents:
             found.problems.append("no document could be compared, because no input can be read")
     return found
 
@@ -152,15 +156,9 @@ def _check_files(
                 progress(done, total)
 
 
-def _check_documents(
-    folder: Folder, manifest: Manifest, tokenizer: BaseTokenizer, limit: int | None, found: Verification
-) -> None:
+def _check_documents(job: Job, shards: list[Shard], limit: int | None, found: Verification) -> None:
     """Encodes documents again, shard by shard."""
-    settings = manifest.settings
-    inputs = [
-        Input(each.name, path_at(folder.at(), each.path), each.format, each.compression, each.size, each.weight)
-        for each in manifest.inputs
-    ]
+    settings, inputs = job.settings, job.inputs
     gone = {number: reason for number, input in enumerate(inputs) if (reason := _gone(input)) is not None}
     if settings.reading.is_chat:
         own = "the corpus's own template" if settings.encoding.template_text is not None else "the tokenizer's template"
@@ -172,7 +170,7 @@ def _check_documents(
     ]
     streams: dict[str, Documents] = {}
     """The stream of the previous shard, which continues where that ended."""
-    for shard in manifest.shards:
+    for shard in shards:
         if any(piece.input in gone for piece in shard.ranges):
             continue
         task = task_of(shard)
@@ -181,8 +179,8 @@ def _check_documents(
             if task.name not in streams:
                 streams = {task.name: Documents(inputs, task, settings, lambda *_: None)}
             blocks = streams[task.name].of_shard(Shard(shard.name))
-            with folder.fetched(file.name for file in shard.files) as local:
-                _compare(local, inputs, blocks, shard.name, settings, tokenizer, limit, found)
+            with job.folder.fetched(file.name for file in shard.files) as local:
+                _compare(job, shard.name, blocks, local, limit, found)
         except CorpusError as error:
             found.problems.append(f"shard {shard.name}: {error}")
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -203,30 +201,23 @@ def _gone(input: Input) -> str | None:
 
 
 def _compare(
-    folder: Path,
-    inputs: list[Input],
-    blocks: Iterator[Block],
-    shard: str,
-    settings: Settings,
-    tokenizer: BaseTokenizer,
-    limit: int | None,
-    found: Verification,
+    job: Job, shard: str, blocks: Iterator[Block], folder: Path, limit: int | None, found: Verification
 ) -> None:
-    """Compares the documents of a shard with its files.
+    """Compares the documents of a shard with its files, which are in a local folder.
 
     Raises `CorpusError` at the first difference, or if a file of the shard is damaged.
     """
-    names = prefixes(shard, settings)
+    settings, names = job.settings, prefixes(shard, job.settings)
     parts = [_Part(folder / name, settings) for name in names]
     stages = [Stages(settings, name, part.compare) for name, part in zip(names, parts, strict=True)]
     compared = 0
     for block in blocks:
-        table = encode_block(block, tokenizer, settings.encoding, 1).table
+        table = encode_block(block, job.tokenizer, settings.encoding, job.threads).table
         wanted = table.slice(0, None if limit is None else limit - compared)
-        _decode(wanted, settings, tokenizer, found)
+        _decode(wanted, settings, job.tokenizer, found)
         compared += wanted.num_rows
         for stage, rows in zip(stages, parted(table, settings), strict=True):
-            stage.push(selected(rows, settings, inputs))
+            stage.push(selected(rows, settings, job.inputs))
         if limit is not None and sum(part.number for part in parts) >= limit:
             break
     else:

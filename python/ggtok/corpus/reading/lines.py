@@ -1,11 +1,13 @@
-"""Lines of a text, and JSON Lines: blocks of whole lines, which Rust turns into columns.
+"""Texts as a whole or by their lines, and JSON Lines: blocks of whole lines, which Rust turns into columns.
 
 A line ends with `\\n` or `\\r\\n`; the last one may lack its end. A byte order mark at the start of a file does not
-belong to the first line. In JSON Lines blank lines are skipped, but counted; in a text each is an empty document.
+belong to the text. In JSON Lines blank lines are skipped, but counted; in a text each is an empty document. So is an
+empty file that is one document.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +18,7 @@ from ..names import nearest
 from ..packages import pa
 from ..settings import Reading
 from ..sources import Input
+from ..table import not_utf8
 from .streams import Stream
 
 MOST_LINE = 1 << 30
@@ -27,8 +30,13 @@ MARK = b"\xef\xbb\xbf"
 
 def read(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
     """Blocks of the lines between two places in a file, which are starts of lines. See `read`."""
-    if source.format == "lines":
-        check_no_columns(source, reading)
+    if source.format != "jsonl" and reading.columns:
+        raise CorpusError(f"a text has no columns to keep, such as {reading.columns[0]!r}", source=source.name)
+    if source.format != "jsonl" and reading.is_chat:
+        raise CorpusError("a text has no messages: chats are read from JSON Lines and tables", source=source.name)
+    if source.format == "text":
+        yield _whole(source, first_row, reading)
+        return
     row, position = first_row, 0
     with Stream(source, start if start or end else None) as stream:
         for data, too_long in _whole_lines(stream, None if end is None else end - start, start == 0):
@@ -102,9 +110,24 @@ def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[
         yield b"".join(held), num_held if num_held > MOST_LINE else 0
 
 
-def check_no_columns(source: Input, reading: Reading) -> None:
-    """Raises `CorpusError` if something is wanted of a text that only tables have."""
-    if reading.columns:
-        raise CorpusError(f"a text has no columns to keep, such as {reading.columns[0]!r}", source=source.name)
-    if reading.is_chat:
-        raise CorpusError("a text has no messages: chats are read from JSON Lines and tables", source=source.name)
+def _whole(source: Input, row: int, reading: Reading) -> Block:
+    """The document that a file is, or a bad row if it is not UTF-8 or has more than `MOST_LINE` bytes."""
+    with Stream(source) as stream:
+        data = stream.read(MOST_LINE + 1)
+        num_bytes = stream.position
+    data = data.removeprefix(MARK)
+    offsets = array("q", [0, len(data)])
+    texts = pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+    reason = None
+    if len(data) > MOST_LINE:
+        reason = f"the text has more than {MOST_LINE:,} bytes"
+    else:
+        try:
+            texts = texts.cast(pa.large_utf8())
+        except pa.ArrowInvalid:
+            reason = not_utf8(data)
+    bad = [] if reason is None else [BadRow(source.name, row, reason, data[: BadRow.MOST_DATA])]
+    if bad:
+        texts = pa.array([], pa.large_utf8())
+    rows = pa.array([row] * len(texts), pa.int64())
+    return Block(pa.Table.from_arrays([texts, rows], [reading.field, ROW]), bad, num_bytes)

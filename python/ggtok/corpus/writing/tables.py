@@ -23,8 +23,8 @@ from ..packages import np, npt, pa
 from ..pairs import PARTS, separated
 from ..settings import Writing
 from ..trainers import LABELS, NOT_LEARNED, TRAINERS, WRITTEN, is_token, renamed
+from . import ShardWriter
 from .shard_files import ShardFiles
-from .writer import ShardWriter
 
 ATTENTION = "attention_mask"
 """The column that distinguishes tokens from padding: `list<int8>`, 1 for a token and 0 for padding."""
@@ -121,17 +121,13 @@ class TableWriter(ShardWriter):
 
     def _finished(self, group: pa.Table) -> pa.Table:
         """The columns of the file: with the mask of padding, and by a trainer's names, if requested."""
+        length, trainer = self._writing.pack, self._writing.trainer
         if self._writing.is_pair:
             return separated(group)
-        group, trainer = self._with_attention(group), self._writing.trainer
-        return group if trainer is None else renamed(group, TRAINERS[trainer], self._writing.pack)
-
-    def _with_attention(self, group: pa.Table) -> pa.Table:
-        """Adds the mask that distinguishes tokens from padding, if requested."""
-        if not self._writing.attention_mask:
-            return group
-        mask = is_token(group, self._writing.pack).astype(np.int8)
-        return group.add_column(1, ATTENTION, pa.ListArray.from_arrays(group[IDS].chunk(0).offsets, mask))
+        if self._writing.attention_mask:
+            mask = pa.ListArray.from_arrays(group[IDS].chunk(0).offsets, is_token(group, length).astype(np.int8))
+            group = group.add_column(1, ATTENTION, mask)
+        return group if trainer is None else renamed(group, TRAINERS[trainer], length)
 
     @staticmethod
     def contents(source: pa.NativeFile, names: tuple[str, ...]) -> Iterator[pa.Table]:

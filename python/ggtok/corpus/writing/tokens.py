@@ -10,8 +10,8 @@ from ..blocks import IDS, MASK
 from ..lists import Lengths, lists
 from ..packages import np, npt, pa
 from ..settings import Writing
+from . import ShardWriter
 from .shard_files import ShardFiles
-from .writer import ShardWriter
 
 
 class TokenWriter(ShardWriter):
