@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import ggtok
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ggtok.corpus import build, info, reading, verify
+from ggtok.corpus import build, info, reading, run, verify
 from ggtok.corpus.writing import writer_of
 from ggtok.errors import CorpusError, GgtokError
 
@@ -550,3 +551,23 @@ def test_a_field_with_tools_is_not_dropped_silently(tmp_path: Path) -> None:
         build([tmp_path / "in.jsonl"], tmp_path / "out", tokenizer="bpe", format="parquet", messages="messages")
     with pytest.raises(CorpusError, match="tools is for conversations: give messages too"):
         build([tmp_path / "in.jsonl"], tmp_path / "other", tokenizer="bpe", format="parquet", tools="tools")
+
+
+def test_a_run_does_not_look_at_all_tasks_for_each_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, state, is_done = 0, run.State(), Future.done
+
+    def counted(future: Future[Any]) -> bool:
+        nonlocal looked
+        looked += 1
+        return is_done(future)
+
+    def work(item: int, send: Callable[[object], None]) -> int:
+        for _ in range(100 if item == 299 else 1):
+            time.sleep(0.001)
+            send((1, 0, 0))
+        return item
+
+    monkeypatch.setattr(Future, "done", counted)
+    assert run._on_threads(work, [*range(300)], 2, state, lambda state: None, lambda shard: None) == [*range(300)]
+    assert state.bytes == 399
+    assert looked < 3000
