@@ -33,7 +33,7 @@ from ggtok.lab.verify.verify import REFERENCE
 from ggtok.tokenizer.keys import PRE
 
 PACKAGE = Path(__file__).resolve().parents[1] / "python" / "ggtok"
-DATA = PACKAGE / "llama_cpp_releases.json"
+DATA = PACKAGE / "lab" / "llama_cpp_releases.json"
 MOST_TYPES = 64
 """Types of tensors that are tried: there are about 40."""
 

@@ -3,12 +3,14 @@
     python scripts/watch_llama_cpp.py PATH_TO_LLAMA_CPP
     python scripts/watch_llama_cpp.py llama_cpp_python-0.3.36.tar.gz
 
-Reads `src/llama-vocab.cpp`, `src/unicode.cpp`, `src/unicode-data.cpp` and what renders chats (`CHATS`) in a llama.cpp
-tree, or in the archive or tree of llama-cpp-python, which carries it. Compares with the installed ggtok, per table:
+Reads `src/llama-vocab.cpp`, `src/unicode.cpp`, `src/unicode-data.cpp`, what renders chats (`CHATS`) and a table of the
+converter's (`CONVERTER`) in a llama.cpp tree, or in the archive or tree of llama-cpp-python, which carries it. Compares
+with the installed ggtok, per table:
 
 - the names of `tokenizer.ggml.pre` with their flags and families, the families' patterns,
 - the values of `tokenizer.ggml.model`,
-- the texts by which the loader finds special tokens.
+- the texts by which the loader finds special tokens,
+- the digests by which the converter finds the pre-tokenizer of a model.
 
 What is not a table is code, and for code there is a fingerprint per function and type in `llama_cpp_fingerprints.json`:
 where one changed, somebody must read the change. `--write-fingerprints` records that this has been done.
@@ -21,6 +23,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import sys
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +34,7 @@ from typing import Any
 from cpp_tokens import Token, block_end, definitions, tokenize
 
 FINGERPRINTS = Path(__file__).with_name("llama_cpp_fingerprints.json")
+DIGESTS = Path(__file__).parents[1] / "python" / "ggtok" / "lab" / "convert" / "digests.json"
 FILES = ("llama-vocab.cpp", "unicode.cpp", "unicode-data.cpp")
 CHATS = (
     *("common/jinja/*.cpp", "common/jinja/*.h", "common/chat.cpp", "common/chat-diff-analyzer.cpp"),
@@ -39,6 +43,7 @@ CHATS = (
     *("tools/server/server-common.cpp", "tools/server/server-chat.cpp"),
 )
 """The language of templates, and the rules for messages. A new file is found too."""
+CONVERTER = "conversion/base.py"
 NESTED = ("", "vendor/llama.cpp/")
 """Where llama.cpp's `src` may be: in its own tree, or in llama-cpp-python's."""
 
@@ -54,24 +59,25 @@ TABLE_FILES = {
     "pattern families": "FAMILIES in rust/core/src/vocabulary/families.rs",
     "tokenizer models": "MODELS in rust/core/src/vocabulary/defaults.rs",
     "loader texts": "SLOTS in rust/core/src/vocabulary/slots.rs, and the lists in repairs.rs beside it",
+    "digests": "names in python/ggtok/lab/convert/digests.json",
 }
 Table = dict[str, Any]
 
 
 @dataclass
 class Tables:
-    """The four tables of either side, by the headings of `TABLE_FILES`, and the fingerprints of the rest."""
+    """The tables of either side, by the headings of `TABLE_FILES`, and the fingerprints of the rest."""
 
     tables: dict[str, Table]
     fingerprints: dict[str, str] = field(default_factory=dict)
 
 
 def read_source(path: Path) -> dict[str, str]:
-    """The text of each of `FILES`, by name, and of those that `CHATS` names, by path."""
+    """The text of each of `FILES`, by name, and of those that `CHATS` and `CONVERTER` name, by path."""
     if path.is_dir():
         root = next((path / nested for nested in NESTED if (path / nested / "src" / FILES[0]).exists()), path)
-        chats = (file for pattern in CHATS for file in sorted(root.glob(pattern)))
-        found = {file.relative_to(root).as_posix(): file.read_text("utf-8") for file in chats}
+        others = (file for pattern in (*CHATS, CONVERTER) for file in sorted(root.glob(pattern)))
+        found = {file.relative_to(root).as_posix(): file.read_text("utf-8") for file in others}
         return {name: (root / "src" / name).read_text("utf-8") for name in FILES} | found
     found = {}
     with tarfile.open(path) as archive:
@@ -87,13 +93,13 @@ def read_source(path: Path) -> dict[str, str]:
 
 def is_read(place: str) -> bool:
     """Whether the file at a path in llama.cpp's tree is one of those that the watch reads."""
-    patterns = [*(f"src/{name}" for name in FILES), *CHATS]
+    patterns = [*(f"src/{name}" for name in FILES), *CHATS, CONVERTER]
     return any(PurePosixPath(place).match(each) and place.count("/") == each.count("/") for each in patterns)
 
 
 def extract(source: Mapping[str, str]) -> Tables:
     """The tables and fingerprints of llama.cpp's source."""
-    tokens = {name: tokenize(text) for name, text in source.items()}
+    tokens = {name: tokenize(text) for name, text in source.items() if name != CONVERTER}
     vocab = dict(definitions(tokens[FILES[0]]))
     loader, patterns = vocab[LOADER], vocab[PATTERNS]
     families = dict(pattern_families(patterns))
@@ -104,6 +110,7 @@ def extract(source: Mapping[str, str]) -> Tables:
         "pattern families": {name: families.get(name, families["default"]) for name in sorted(used)},
         "tokenizer models": dict(models(loader)),
         "loader texts": loader_texts(loader),
+        "digests": digests(source.get(CONVERTER, "")),
     }
     return Tables(tables, dict(sorted(fingerprints(tokens))))
 
@@ -202,6 +209,11 @@ def loader_texts(loader: Sequence[Token]) -> Table:
     return {slot: sorted(texts) for slot, texts in slots.items()}
 
 
+def digests(converter: str) -> Table:
+    """The pre-tokenizers that the converter knows, by the digest of a test text's ids."""
+    return dict(re.findall(r'if chkhsh == "(\w+)":.*?\bres = "([^"]+)"', converter, re.DOTALL))
+
+
 def family_name(constant: str) -> str:
     """`LLAMA_VOCAB_PRE_TYPE_SPARK2_5` is `spark2-5`."""
     return constant.removeprefix(FAMILY_PREFIX).lower().replace("_", "-")
@@ -248,6 +260,7 @@ def committed() -> Tables:
         "pattern families": dict(_ggtok.families()),
         "tokenizer models": {name: KINDS.get(kind.lower(), kind.lower()) for name, kind in _ggtok.models().items()},
         "loader texts": texts,
+        "digests": json.loads(DIGESTS.read_text("utf-8"))["names"],
     }
     return Tables(tables, json.loads(FINGERPRINTS.read_text("utf-8")) if FINGERPRINTS.exists() else {})
 

@@ -62,6 +62,11 @@ def test_replay_token_holds_everything() -> None:
         assert read_replay_token(replay_token(target, query)) == (target, query)
 
 
+def test_a_pre_tokenizer_is_compared_without_the_shared_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GGTOK_SHARED", str(tmp_path))
+    assert Target("pre:qwen2").path(tmp_path).exists()
+
+
 @cache
 def known_faults(ours: str) -> subprocess.CompletedProcess[str]:
     """Three rounds, however long they take: a slow machine finds the same."""

@@ -94,6 +94,13 @@ SOURCE = {
     "llama-vocab.cpp": VOCAB,
     "unicode.cpp": "static int unicode_len_utf8(char src) { return 1; }\n",
     "unicode-data.cpp": "const std::vector<int> unicode_set_whitespace = { 1, 2 };\n",
+    "conversion/base.py": """
+        if chkhsh == "0a1b":
+            # ref: https://example.org/one
+            res = "one"
+        if chkhsh == "2c3d":
+            res = "two"
+""",
 }
 
 
@@ -145,13 +152,14 @@ def test_families(theirs: Any) -> None:
     }
 
 
-def test_models_and_loader_texts(theirs: Any) -> None:
+def test_models_loader_texts_and_digests(theirs: Any) -> None:
     assert theirs.tables["tokenizer models"] == {"none": "none", "gpt2": "bpe", "other": "bpe"}
     assert theirs.tables["loader texts"] == {
         "eot": ["<|eot|>", "<é>"],
         "eog": ["<|eot|>"],
         "user_defined": ["<|channel|>"],
     }
+    assert theirs.tables["digests"] == {"0a1b": "one", "2c3d": "two"}
 
 
 def test_the_same_source_has_nothing_new(theirs: Any) -> None:
@@ -200,7 +208,8 @@ def test_new_names_and_comments_leave_the_fingerprints_alone(theirs: Any) -> Non
 @pytest.mark.parametrize("packed", [False, True])
 def test_source_from_a_tree_or_an_archive(tmp_path: Path, nested: str, packed: bool) -> None:
     path = tmp_path / ("a.tar.gz" if packed else "tree")
-    files = {f"src/{name}": text for name, text in SOURCE.items()} | CHATS | {"common/other.cpp": "int f() {}"}
+    files = {name if "/" in name else f"src/{name}": text for name, text in SOURCE.items()}
+    files |= CHATS | {"common/other.cpp": "int f() {}"}
     if packed:
         with tarfile.open(path, "w:gz") as archive:
             for name, text in files.items():
@@ -241,6 +250,7 @@ def test_functions_that_render_chats_are_watched(theirs: Any) -> None:
     [
         *((name, True) for name in CHATS),
         *(("src/unicode.cpp", True), ("common/jinja/value.h", True), ("common/unicode.cpp", False)),
+        *(("conversion/base.py", True), ("conversion/llama.py", False)),
         *(("common/jinja/deep/value.cpp", False), ("tests/common/chat.cpp", False), ("common/jinja/README.md", False)),
     ],
 )

@@ -1,7 +1,7 @@
 """What to open: every vocabulary by a name that identifies it, and random overrides of its metadata.
 
-`llama-bpe` is a file of the shared folder, `builtin:spm` one of the wheel's own, `pre:qwen2` gpt-2 under another
-pre-tokenizer, `small:unigram:17` a generated one.
+`llama-bpe` is a file of the shared folder, `builtin:spm` one of the wheel's own, `pre:qwen2` gpt-2, or the
+wheel's `bpe` without that folder, under another pre-tokenizer, `small:unigram:17` a generated one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Target:
         if scheme == "builtin":
             return BUILTIN / f"{rest}.gguf"
         if scheme == "pre":
-            return shared() / "vocabs" / "gpt-2.gguf"
+            file = shared() / "vocabs" / "gpt-2.gguf"
+            return file if file.exists() else BUILTIN / "bpe.gguf"
         if scheme.startswith("small:"):
             kind, seed = scheme.removeprefix("small:"), int(rest)
             path = directory / f"{kind}-{seed}.gguf"
