@@ -13,6 +13,7 @@ from typing import Any
 
 from differential.chat_sides import Ours, Template
 from differential.chats import Run, arguments, compared, shrink
+from ggtok._ggtok import ChatTemplate
 
 FILE = Path(__file__).parent / "data" / "chats.jsonl.gz"
 TEMPLATES = Path(__file__).parent / "templates"
@@ -29,11 +30,23 @@ def test_the_same_as_llama_server(record_property: Callable[[str, object], None]
     assert min(tally.agreed["both render"] / 5, tally.agreed["both refuse"]) > 300
 
 
-def test_the_recorded_templates_are_those_in_the_tree() -> None:
+def recorded() -> list[dict[str, Any]]:
+    """The lines about templates."""
     with gzip.open(FILE, "rt", encoding="utf-8") as file:
-        lines = [json.loads(line) for line in file]
-    recorded = {line["template"]: line["text"] for line in lines if "greeting" in line}
-    assert recorded == {path.stem: path.read_text("utf-8") for path in TEMPLATES.glob("*.jinja")}
+        return [line for line in map(json.loads, file) if "greeting" in line]
+
+
+def test_the_recorded_templates_are_those_in_the_tree() -> None:
+    texts = {line["template"]: line["text"] for line in recorded()}
+    assert texts == {path.stem: path.read_text("utf-8") for path in TEMPLATES.glob("*.jinja")}
+
+
+def test_llama_server_finds_the_same_capabilities() -> None:
+    caps = {line["text"]: line["greeting"]["caps"] for line in recorded() if "caps" in line["greeting"]}
+    assert len(caps) > 30
+    for text, theirs in caps.items():
+        ours = ChatTemplate(text, "a template").capabilities()
+        assert {f"supports_{name}": can for name, can in ours.items()} == theirs
 
 
 class Shouting(Ours):
