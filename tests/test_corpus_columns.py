@@ -142,6 +142,7 @@ def test_bad_rows_come_with_those_before_them(tmp_path: Path, write: Write, monk
     texts = [None if n % 7 == 3 else "x" * (n % 50) for n in range(1000)]
     blocks = blocks_of(write(tmp_path, pa.table({"text": texts}), 300))
     assert len(blocks) > 40
+    assert sum(block.num_bytes > 0 for block in blocks) == 4  # the first block of each batch
     rows = [sorted([*block.table[ROW].to_pylist(), *(bad.row for bad in block.bad)]) for block in blocks]
     assert [row for of_block in rows for row in of_block] == list(range(1, 1001))
 

@@ -133,6 +133,9 @@ def test_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert packer.report.num_padding == 8 * len(rows) - 87
     whole, _ = packed(docs, 8, 1, 2, 3, 4)
     assert whole.to_pylist() == rows
+    packer = Packer(8, PAD)
+    list(packer.push(table(documents([16, 16, 5]))))  # the second one fills the window to its last token
+    assert packer.report.num_documents == 2
 
 
 @given(st.lists(st.integers(1, 30), max_size=60), st.integers(30, 45))

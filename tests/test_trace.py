@@ -29,7 +29,7 @@ from ggtok.lab.explain.step import Walk
 from ggtok.lab.explain.strip import strip
 from ggtok.lab.explain.tables import Section
 from ggtok.lab.explain.terminal_tables import shortened
-from ggtok.lab.explain.units import Story, parts_of
+from ggtok.lab.explain.units import Story, face, parts_of
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import strategies
@@ -207,6 +207,7 @@ def test_why() -> None:
     why = trace.why(6, 10)
     assert (why.start, why.end, why.text) == (6, 10, "LoRA")
     assert [token.piece for token in why.tokens] == [" L", "o", "RA"]
+    assert [token.piece for token in trace.why(6, 7).tokens] == [" L"]
     assert str(why).startswith("'LoRA' (characters 6 to 10) became ' L' 'o' 'RA'.\n- ")
     for start, end in ((0, 0), (3, 2), (-1, 2), (0, 11), (2**70, 2**70 + 1)):
         with pytest.raises(GgtokError, match="not a part of a text of 10 characters"):
@@ -227,6 +228,10 @@ def test_a_place_of_a_reason_is_in_characters() -> None:
         reason.at for start in range(8) for end in range(start + 1, 9) for reason in trace.why(start, end).reasons
     ]
     assert {place for place in places if place is not None} <= set(range(9))
+
+
+def test_parts_of_characters_are_shown_in_hexadecimal() -> None:
+    assert face(b"a\x80\xff \xc3\xa9") == "a 80 FF \u2423\u00e9"
 
 
 def test_the_legend_is_that_of_the_pairs() -> None:
