@@ -91,7 +91,8 @@ def test_real_vocabulary(shared: Path) -> None:
 
 def test_a_token_without_a_text_gets_one_and_a_text_ends_at_nul() -> None:
     texts = [b"a", b"", b"b\0c", *(f"<0x{byte:02X}>".encode() for byte in range(256))]
-    vocab = Vocab("llama", texts, [TokenType.NORMAL] * 3 + [TokenType.BYTE] * 256, [0.0] * 259)
+    types: list[int] = [TokenType.NORMAL] * 3 + [TokenType.BYTE] * 256
+    vocab = Vocab("llama", texts, types, [0.0] * 259)
     tokenizer = Tokenizer.from_gguf(vocab.gguf())
     assert [tokenizer.vocab.id(text) for text in ("a", "[EMPTY_1]", "b")] == [0, 1, 2]
     assert tokenizer.vocab.pieces[:3] == [b"a", b"[EMPTY_1]", b"b"]
@@ -99,7 +100,7 @@ def test_a_token_without_a_text_gets_one_and_a_text_ends_at_nul() -> None:
 
 
 def test_a_gemma_4_that_adds_no_bos_is_repaired() -> None:
-    overrides = {"tokenizer.ggml.model": "gemma4", "tokenizer.ggml.add_bos_token": False}
+    overrides: dict[str, Any] = {"tokenizer.ggml.model": "gemma4", "tokenizer.ggml.add_bos_token": False}
     tokenizer = Tokenizer.from_gguf(VOCABULARIES / "bpe.gguf", overrides=overrides)
     assert tokenizer.vocab.add_bos
     assert [repair for repair in tokenizer.repairs if "add_bos" in repair]
