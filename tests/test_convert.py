@@ -24,6 +24,7 @@ from ggtok.lab.convert.gguf import gguf_bytes
 from ggtok.tokenizer.vocab import attributes
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.gguf_vocab import TokenType, Vocab
 
 ROOT = Path(__file__).resolve().parents[1]
 DOC_CHARS, NUM_DOCS = 1500, 12
@@ -288,6 +289,17 @@ def test_spaces_of_unigram(spaces: tuple[bool, bool]) -> None:
     only_spaces = {" ", "   ", "\n"} if spaces == (False, True) else set()
     texts = [text for text in texts if text not in only_spaces]
     same(model.encode, lambda text: tokenizer.encode(text, add_special=False), texts)
+
+
+def test_a_user_defined_token_of_unigram() -> None:
+    """Without a character map, nothing that begins like one is changed."""
+    texts = [b"<pad>", b"</s>", b"<unk>", "\u2581".encode(), b"a", b"b", b"<x>"]
+    special, normal = [TokenType.CONTROL, TokenType.CONTROL, TokenType.UNKNOWN], [TokenType.NORMAL] * 3
+    vocab = Vocab("t5", texts, [*special, *normal, TokenType.USER_DEFINED], [0.0, 0.0, 0.0, -1.0, -1.0, -2.0, 0.0])
+    tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    other = as_tokenizers(tokenizer)
+    texts_of_users = ["a<x>b", "<x>", "a <x> b", "<"]
+    same(lambda text: other.encode(text).ids, lambda text: tokenizer.encode(text, parse_special=True), texts_of_users)
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_real_vocabulary(shared: Path) -> None:
 
 def test_a_token_without_a_text_gets_one_and_a_text_ends_at_nul() -> None:
     texts = [b"a", b"", b"b\0c", *(f"<0x{byte:02X}>".encode() for byte in range(256))]
-    types: list[int] = [TokenType.NORMAL] * 3 + [TokenType.BYTE] * 256
+    types: list[int] = [*[TokenType.NORMAL] * 3, *[TokenType.BYTE] * 256]
     vocab = Vocab("llama", texts, types, [0.0] * 259)
     tokenizer = Tokenizer.from_gguf(vocab.gguf())
     assert [tokenizer.vocab.id(text) for text in ("a", "[EMPTY_1]", "b")] == [0, 1, 2]
