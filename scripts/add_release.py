@@ -57,6 +57,9 @@ def add(data: dict[str, Any], library: str, source: Path) -> None:
     child = Child(REFERENCE, (found.path,), timeout=60)
     says = child.ask([("library",)])[0][1]
     build = (found.release or says["release"] or sys.exit(f"{library} does not say which release it is"))[1:]
+    if int(build) in [row["build"] for row in data["releases"]]:
+        child.close()
+        sys.exit(f"b{build} was added before")
     for table, (key, tried) in tables.items():
         known = {name for row in data[table].values() for name in row}
         new = [name for name in tried if name not in known]

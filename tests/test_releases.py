@@ -248,5 +248,7 @@ def test_a_release_is_added_with_the_names_that_are_new(tmp_path: Path, monkeypa
     assert set(data["pre-tokenizer"][build]) == set(_ggtok.pretokenizers()) - {"qwen2"}
     assert data["tensor type"][build]["2"] == [32, 18]
     assert json.loads(script.written(data)) == data
+    with pytest.raises(SystemExit):
+        script.add(data, str(path), tmp_path)
     committed = script.DATA.read_text("utf-8")
     assert script.written(json.loads(committed)) == committed
