@@ -85,7 +85,7 @@ pub use work::interrupt::{Interrupted, interruptible};
 /// Many texts at once, and rows of ids.
 pub mod batch {
     pub use crate::many::batch::{
-        Batch, BatchText, DecodeBatchError, DecodedRows, Feed, Padded, Padding, PaddingError, Rows, Side,
+        Batch, BatchInput, BatchText, DecodeBatchError, DecodedRows, Padded, Padding, PaddingError, Rows, Side,
     };
 }
 
@@ -132,7 +132,7 @@ pub mod internals {
     pub use crate::lookup::hash::Seed;
     pub use crate::vocabulary::{DNA_MARKER, c_string, split_rule};
     pub use crate::work::introsort::{Inconsistent, introsort_by};
-    pub use crate::work::threads::{Jobs, Lead, share};
+    pub use crate::work::threads::{Jobs, Producer, share};
 
     /// Long loops that can be stopped.
     pub mod interrupt {

@@ -86,7 +86,7 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
             if text.len() > MAX_TEXT {
                 return Err(EncodeError::TextTooLong { len: text.len() });
             }
-            let (before, after) = tokenizer.added_if(options.add_special)?;
+            let (before, after) = tokenizer.added_tokens(options.add_special)?;
             let mut best = BestPaths::new(n);
             before.filter(|_| !options.continues).into_iter().for_each(|id| best.append(id));
             let mut after_special = true;

@@ -219,7 +219,7 @@ impl Tokenizer {
         if text.len() > MAX_TEXT {
             return Err(EncodeError::TextTooLong { len: text.len() });
         }
-        let added = self.added_if(options.add_special)?;
+        let added = self.added_tokens(options.add_special)?;
         if let Some(id) = added.0.filter(|_| !options.continues) {
             sink.push(id, 0..0);
         }
@@ -290,7 +290,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`EncodeError`]: the file has no vocabulary, or a token that must be added is missing.
-    pub fn added_if(&self, add_special: bool) -> Result<(Option<TokenId>, Option<TokenId>), EncodeError> {
+    pub fn added_tokens(&self, add_special: bool) -> Result<(Option<TokenId>, Option<TokenId>), EncodeError> {
         let special = self.vocabulary.special();
         let settings = self.vocabulary.settings();
         let need = |wanted: bool, id: Option<TokenId>, what: &'static str| match id {

@@ -27,7 +27,7 @@ use std::collections::HashMap;
 
 use crate::error::VocabularyError;
 use crate::lookup::hash::Seed;
-use crate::lookup::index::{Index, TOGETHER};
+use crate::lookup::index::{Index, LOOKUPS_AT_ONCE};
 use crate::lookup::key::Key;
 use crate::token::TokenId;
 use crate::vocabulary::families::PreTokenizer;
@@ -217,9 +217,14 @@ impl Vocabulary {
     /// Calls `found` with the position and id of each of several short texts that is a token, given the keys of the
     /// texts, of which some may be null, and of all tokens. The look-ups overlap, which is faster than one by one.
     #[inline]
-    pub(crate) fn find_all(&self, texts: &[Key; TOGETHER], tokens: &[Key], mut found: impl FnMut(usize, TokenId)) {
+    pub(crate) fn find_all(
+        &self,
+        texts: &[Key; LOOKUPS_AT_ONCE],
+        tokens: &[Key],
+        mut found: impl FnMut(usize, TokenId),
+    ) {
         let is_text = |id: usize, text: Key| tokens.get(id).is_some_and(|token| token.is(text));
-        let mut likely = [0; TOGETHER];
+        let mut likely = [0; LOOKUPS_AT_ONCE];
         for (likely, text) in likely.iter_mut().zip(texts) {
             *likely = self.index.likely(text.hash(self.seed));
         }

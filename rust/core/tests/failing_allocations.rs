@@ -171,7 +171,7 @@ fn main() {
         check("encoder", bytes, |tokenizer| tokenizer.encoder().encode(text));
         check("spans", bytes, |tokenizer| {
             let mut spans = tokenizer.encoder().encode_with_spans(text, options)?;
-            spans.count_characters(text.as_bytes());
+            spans.to_characters(text.as_bytes());
             Ok::<_, EncodeError>((spans.ids, spans.spans))
         });
         check("parts", bytes, |tokenizer| {

@@ -197,7 +197,7 @@ impl Explainer {
         }
         let EncodeOptions { add_special, parse_special, continues, .. } = options;
         let vocabulary = self.tokenizer.vocabulary();
-        let (added_before, added_after) = self.tokenizer.added_if(add_special)?;
+        let (added_before, added_after) = self.tokenizer.added_tokens(add_special)?;
         let added_before = added_before.filter(|_| !continues);
         let mut limit = Limit::default();
         let code_points = code_points(text, &mut limit)?;

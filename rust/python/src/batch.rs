@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use ggtok_core::batch::{BatchText, DecodedRows, Feed, Padded, Padding, Rows, Side};
+use ggtok_core::batch::{BatchInput, BatchText, DecodedRows, Padded, Padding, Rows, Side};
 use ggtok_core::chunks::Segmentable;
 use ggtok_core::{Text, TokenId};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyUnicodeDecodeError};
@@ -225,7 +225,7 @@ impl<'py> Source<'py> {
     }
 
     /// Passes all texts on, and waits for the results without the GIL.
-    fn feed<'a>(&'a self, py: Python<'py>, feed: &mut Feed<'_, Row<'a>>, nulls: &mut Vec<bool>) -> PyResult<()> {
+    fn feed<'a>(&'a self, py: Python<'py>, feed: &mut BatchInput<'_, Row<'a>>, nulls: &mut Vec<bool>) -> PyResult<()> {
         self.pass_on(py, nulls, |text| feed.push(Row(text)))?;
         run(py, feed.num_bytes(), || {
             feed.finish();

@@ -109,7 +109,7 @@ impl<'a> Cuttable<'a> {
     fn places(&self, ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
         let mut spans = Spans { ids: Vec::new(), spans: ranges.collect() };
         if self.0.bytes().is_none() {
-            spans.count_characters(self.bytes());
+            spans.to_characters(self.bytes());
         }
         spans.spans
     }

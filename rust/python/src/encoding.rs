@@ -39,8 +39,8 @@ impl Unit {
     /// Converts byte ranges of a text to this unit.
     pub(crate) fn apply(self, text: Text<'_>, spans: &mut Spans) {
         match self {
-            Self::Char => spans.count_characters(text.as_bytes()),
-            Self::Utf16 => spans.count_utf16(text.as_bytes()),
+            Self::Char => spans.to_characters(text.as_bytes()),
+            Self::Utf16 => spans.to_utf16(text.as_bytes()),
             Self::Byte => (),
         }
     }

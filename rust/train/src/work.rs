@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ggtok_core::internals::{Jobs, Lead, interrupt, share};
+use ggtok_core::internals::{Jobs, Producer, interrupt, share};
 
 /// Calls `step` for every number below `len`, on several threads, each with its own state. Returns the states.
 pub(super) fn work<S: Send>(
@@ -24,9 +24,9 @@ pub(super) fn work<S: Send>(
         state
     };
     let num_jobs = threads.clamp(1, len.max(1));
-    let lead = |lead: Lead<'_, ()>| {
-        (0..num_jobs).for_each(|_| lead.push(()));
-        lead.finish();
+    let produce = |producer: Producer<'_, ()>| {
+        (0..num_jobs).for_each(|_| producer.push(()));
+        producer.finish();
     };
-    share(num_jobs - 1, work, lead).1
+    share(num_jobs - 1, work, produce).1
 }

@@ -174,7 +174,7 @@ impl Chat {
         let media = ggtok_chat::markers(&self.rendered, &spans.spans).into_iter().map(marker).collect();
         match unit {
             "utf16" => drop(utf16(text.as_bytes(), &mut spans.spans)),
-            "char" => spans.count_characters(text.as_bytes()),
+            "char" => spans.to_characters(text.as_bytes()),
             _ => {}
         }
         Ok(serde_json::to_string(&Encoded {
@@ -256,7 +256,7 @@ fn text_of(vocabulary: &Vocabulary, id: Option<TokenId>) -> String {
 fn utf16(bytes: &[u8], ranges: &mut Vec<Range<usize>>) -> String {
     if let Ok(text) = std::str::from_utf8(bytes) {
         let mut spans = Spans { ids: Vec::new(), spans: std::mem::take(ranges) };
-        spans.count_utf16(bytes);
+        spans.to_utf16(bytes);
         *ranges = spans.spans;
         return text.to_owned();
     }

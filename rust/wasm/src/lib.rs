@@ -117,8 +117,8 @@ impl RawTokenizer {
         let mut spans = Spans::with_room_for(text.len());
         self.encode_into(text, add_special, parse_special, &mut spans).map_err(failed)?;
         match unit {
-            "utf16" => spans.count_utf16(text),
-            "char" => spans.count_characters(text),
+            "utf16" => spans.to_utf16(text),
+            "char" => spans.to_characters(text),
             _ => {}
         }
         let ids = spans.ids.iter().map(|&id| id as u32);

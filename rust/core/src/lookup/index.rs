@@ -7,7 +7,7 @@ use crate::lookup::prefetch::prefetch;
 use crate::work::memory::filled;
 
 /// How many look-ups to prefetch together.
-pub(crate) const TOGETHER: usize = 16;
+pub(crate) const LOOKUPS_AT_ONCE: usize = 16;
 
 /// A hash table of numbers. The caller knows the value of each number and compares it.
 #[derive(Debug, Clone, Default)]

@@ -23,7 +23,7 @@ use crate::token::TokenId;
 use crate::tokenizer::{AsText, EncodeOptions, Text, Tokenizer};
 use crate::work::in_order::InOrder;
 use crate::work::memory::{self, push};
-use crate::work::threads::{Jobs, Lead, share};
+use crate::work::threads::{Jobs, Producer, share};
 
 /// Bytes of text in a group, which a thread takes at a time.
 const GROUP: usize = 1 << 16;
@@ -68,8 +68,8 @@ struct Texts<T> {
 }
 
 /// Takes the texts of a batch. Other threads encode them meanwhile.
-pub struct Feed<'a, T> {
-    lead: Lead<'a, Texts<T>>,
+pub struct BatchInput<'a, T> {
+    producer: Producer<'a, Texts<T>>,
     /// The next group, and the bytes of its texts.
     next: Texts<T>,
     num_next_bytes: usize,
@@ -79,7 +79,7 @@ pub struct Feed<'a, T> {
     reserve: Option<&'a mut (dyn FnMut(usize, usize) + Send)>,
 }
 
-impl<T: BatchText> Feed<'_, T> {
+impl<T: BatchText> BatchInput<'_, T> {
     /// Adds a text.
     pub fn push(&mut self, text: T) {
         // Empty texts take time too.
@@ -107,7 +107,7 @@ impl<T: BatchText> Feed<'_, T> {
             if self.next.number > 1 {
                 reserve(self.num_bytes, self.next.first);
             }
-            self.lead.finish();
+            self.producer.finish();
         }
     }
 
@@ -116,7 +116,7 @@ impl<T: BatchText> Feed<'_, T> {
         let following = Texts { number: number + 1, first: first + texts.len(), texts: Vec::new() };
         self.num_next_bytes = 0;
         let group = std::mem::replace(&mut self.next, following);
-        self.lead.push(group);
+        self.producer.push(group);
     }
 }
 
@@ -161,7 +161,7 @@ impl Tokenizer {
         budget: Option<(usize, Truncation)>,
         last: Option<TokenId>,
         threads: usize,
-        read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
+        read: impl FnOnce(&mut BatchInput<'_, T>) -> Result<(), E>,
     ) -> Result<Result<Batch, (usize, EncodeError)>, E> {
         let mut memory = Memory::default();
         let join = Join::new();
@@ -196,7 +196,7 @@ impl Tokenizer {
         &self,
         options: EncodeOptions,
         threads: usize,
-        read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
+        read: impl FnOnce(&mut BatchInput<'_, T>) -> Result<(), E>,
     ) -> Result<Result<Vec<usize>, (usize, EncodeError)>, E> {
         let groups = InOrder::new();
         let count =
@@ -224,7 +224,7 @@ impl Tokenizer {
         encode: impl Fn(&mut Encoder<&Self>, Text<'_>, &mut Vec<TokenId>) -> Result<usize, EncodeError> + Sync,
         put: impl Fn(usize, Group) -> Group + Sync,
         reserve: &mut (dyn FnMut(usize, usize) + Send),
-        read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
+        read: impl FnOnce(&mut BatchInput<'_, T>) -> Result<(), E>,
     ) -> Result<Result<(), (usize, EncodeError)>, E> {
         let encode_group = |texts: &[T], group: &mut Group| {
             let mut encode_all = |encoder: &mut Encoder<&Self>| {
@@ -247,9 +247,9 @@ impl Tokenizer {
             }
             None
         };
-        let lead = |lead: Lead<'_, Texts<T>>| {
+        let produce = |producer: Producer<'_, Texts<T>>| {
             let next = Texts { number: 0, first: 0, texts: Vec::new() };
-            let mut feed = Feed { lead, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(reserve) };
+            let mut feed = BatchInput { producer, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(reserve) };
             let result = memory::catch(|| {
                 read(&mut feed)?;
                 feed.finish();
@@ -257,7 +257,7 @@ impl Tokenizer {
             });
             result.map_err(|error| (feed.next.first + feed.next.texts.len(), EncodeError::from(error)))
         };
-        let (result, mut failed) = share(threads.saturating_sub(1), work, lead);
+        let (result, mut failed) = share(threads.saturating_sub(1), work, produce);
         match result {
             Ok(result) => result?,
             Err(error) => failed.push(Some(error)),
@@ -267,7 +267,7 @@ impl Tokenizer {
 }
 
 /// Passes on texts.
-fn all<'t>(texts: &'t [impl AsText]) -> impl FnOnce(&mut Feed<'_, Text<'t>>) -> Result<(), Infallible> {
+fn all<'t>(texts: &'t [impl AsText]) -> impl FnOnce(&mut BatchInput<'_, Text<'t>>) -> Result<(), Infallible> {
     |feed| {
         texts.iter().for_each(|text| feed.push(text.as_text()));
         Ok(())
@@ -276,7 +276,7 @@ fn all<'t>(texts: &'t [impl AsText]) -> impl FnOnce(&mut Feed<'_, Text<'t>>) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::{Feed, GROUP, Texts};
+    use super::{BatchInput, GROUP, Texts};
     use crate::tokenizer::Text;
     use crate::work::threads::{Jobs, share};
 
@@ -287,9 +287,10 @@ mod tests {
             let work = |jobs: &Jobs<Texts<Text<'static>>>| jobs.collect::<Vec<_>>();
             let mut totals = None;
             let mut reserve = |num_bytes, num_texts| totals = Some((num_bytes, num_texts));
-            let ((), mut states) = share(0, work, |lead| {
+            let ((), mut states) = share(0, work, |producer| {
                 let next = Texts { number: 0, first: 0, texts: Vec::new() };
-                let mut feed = Feed { lead, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(&mut reserve) };
+                let mut feed =
+                    BatchInput { producer, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(&mut reserve) };
                 lens.iter().for_each(|&len| feed.push(Text::Str(&letters[..len])));
                 feed.finish();
             });

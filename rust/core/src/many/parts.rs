@@ -172,7 +172,7 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
         let border = context.as_text().as_bytes().len();
         // A token without text at the border, such as the space before a word, belongs to what follows.
         let num_before = tokens.spans.partition_point(|span| span.end <= border && span.start < border);
-        let added = self.tokenizer().borrow().added_if(options.add_special)?;
+        let added = self.tokenizer().borrow().added_tokens(options.add_special)?;
         let has_bos = !options.continues && added.0.is_some();
         Ok((tokens.ids, num_before.max(has_bos.into())))
     }

@@ -32,7 +32,7 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
             let options = EncodeOptions { parse_special: !parts.allowed.is_empty(), ..options };
             let allowed = Some(&parts.allowed[..]).filter(|_| options.parse_special);
             tokenizer.encode_within(parts.text()?, allowed, options, scratch, &mut words)?;
-            if tokenizer.added_if(options.add_special)?.1.is_some() {
+            if tokenizer.added_tokens(options.add_special)?.1.is_some() {
                 words.numbers.pop();
                 words.numbers.push(-1);
             }

@@ -13,7 +13,7 @@ use super::repairs::{Repair, declared};
 use super::{Attributes, Definition, Kind, Texts, Vocabulary, defaults};
 use crate::error::{CharsmapDamage, VocabularyError};
 use crate::lookup::hash::Seed;
-use crate::lookup::index::{Index, TOGETHER};
+use crate::lookup::index::{Index, LOOKUPS_AT_ONCE};
 use crate::token::TokenId;
 use crate::vocabulary::families::PreTokenizer;
 use crate::work::memory::{collect, copied, filled, push};
@@ -120,8 +120,8 @@ impl Vocabulary {
         self.max_token_len = self.texts.iter().map(<[u8]>::len).max().unwrap_or_default();
         self.index = Index::with_capacity(tokens.len());
         let Self { texts, seed, index, .. } = self;
-        for first in (0..texts.len()).step_by(TOGETHER) {
-            let mut hashes = [0; TOGETHER];
+        for first in (0..texts.len()).step_by(LOOKUPS_AT_ONCE) {
+            let mut hashes = [0; LOOKUPS_AT_ONCE];
             for (hash, id) in hashes.iter_mut().zip(first..texts.len()) {
                 *hash = texts.key(id).map_or_else(|| seed.hash(texts.get(id)), |key| key.hash(*seed));
             }

@@ -33,17 +33,18 @@ pub(crate) fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B
     results
 }
 
-/// Calls `work` with the jobs that `lead` pushes: on at most `num_helpers` other threads, and in [`Lead::finish`] on
-/// this one. It does jobs until there are no more. Returns what `lead` returns, and what the calls of `work` return.
+/// Calls `work` with the jobs that `produce` pushes: on at most `num_helpers` other threads, and in
+/// [`Producer::finish`] on this one. It does jobs until there are no more. Returns what `produce` returns, and what the
+/// calls of `work` return.
 ///
 /// A push starts a helper if more jobs wait than threads, so few jobs start few threads. This thread alone checks for
 /// an interrupt (see [`interruptible`]); the helpers stop when it leaves. If one panics, so does `finish`.
 ///
-/// Jobs that are left when `lead` returns without `finish` are not done.
+/// Jobs that are left when `produce` returns without `finish` are not done.
 pub fn share<J: Send, S: Send, R>(
     num_helpers: usize,
     work: impl Fn(&Jobs<J>) -> S + Sync,
-    lead: impl FnOnce(Lead<'_, J>) -> R,
+    produce: impl FnOnce(Producer<'_, J>) -> R,
 ) -> (R, Vec<S>) {
     let jobs = Jobs::new(if cfg!(feature = "threads") { num_helpers } else { 0 });
     let states = Mutex::new(Vec::new());
@@ -54,7 +55,7 @@ pub fn share<J: Send, S: Send, R>(
     let result = thread::scope(|scope| {
         let _guard = StopHelpers(&jobs);
         let start = || thread::Builder::new().spawn_scoped(scope, || jobs.help(&work)).is_ok();
-        lead(Lead { jobs: &jobs, start: &start, work: &work })
+        produce(Producer { jobs: &jobs, start: &start, work: &work })
     });
     (result, states.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
@@ -65,7 +66,7 @@ pub(crate) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Hands out jobs.
-pub struct Lead<'a, J> {
+pub struct Producer<'a, J> {
     jobs: &'a Jobs<J>,
     /// Starts a helper, if a thread can be started.
     start: &'a (dyn Fn() -> bool + Sync),
@@ -73,7 +74,7 @@ pub struct Lead<'a, J> {
     work: &'a (dyn Fn() + Sync),
 }
 
-impl<J> Lead<'_, J> {
+impl<J> Producer<'_, J> {
     /// Adds a job.
     pub fn push(&self, job: J) {
         let mut queue = self.jobs.lock();
@@ -213,7 +214,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
 
-    use super::{Jobs, Lead, share};
+    use super::{Jobs, Producer, share};
     use crate::work::interrupt::{self, Interrupted, interruptible};
 
     /// Takes a step for each job.
@@ -222,10 +223,10 @@ mod tests {
     }
 
     /// Hands out jobs and takes part.
-    fn hand_out(num_jobs: usize) -> impl FnOnce(Lead<'_, usize>) {
-        move |lead| {
-            (0..num_jobs).for_each(|job| lead.push(job));
-            lead.finish();
+    fn hand_out(num_jobs: usize) -> impl FnOnce(Producer<'_, usize>) {
+        move |producer| {
+            (0..num_jobs).for_each(|job| producer.push(job));
+            producer.finish();
         }
     }
 
@@ -258,19 +259,19 @@ mod tests {
     fn helpers_work_while_jobs_are_handed_out() {
         let done = AtomicUsize::new(0);
         let work = each(|_| _ = done.fetch_add(1, Ordering::Relaxed));
-        let lead = |lead: Lead<'_, usize>| {
-            (0..3).for_each(|job| lead.push(job));
+        let produce = |producer: Producer<'_, usize>| {
+            (0..3).for_each(|job| producer.push(job));
             while done.load(Ordering::Relaxed) < 3 {
                 thread::yield_now();
             }
         };
-        share(1, work, lead);
+        share(1, work, produce);
     }
 
     #[test]
     fn jobs_without_finish_are_dropped() {
-        let lead = |lead: Lead<'_, usize>| (0..10).for_each(|job| lead.push(job));
-        share(2, each(|_| endless(&AtomicUsize::new(0))), lead);
+        let produce = |producer: Producer<'_, usize>| (0..10).for_each(|job| producer.push(job));
+        share(2, each(|_| endless(&AtomicUsize::new(0))), produce);
     }
 
     #[test]
@@ -278,14 +279,14 @@ mod tests {
         for num_helpers in [0, 1, 3] {
             let done = AtomicUsize::new(0);
             let work = each(|_| _ = done.fetch_add(1, Ordering::Relaxed));
-            let lead = |lead: Lead<'_, usize>| {
-                assert_eq!(lead.pop(), None);
-                (0..1000).for_each(|job| lead.push(job));
-                let num_own = (0..).take_while(|_| lead.pop().is_some()).count();
-                lead.finish();
+            let produce = |producer: Producer<'_, usize>| {
+                assert_eq!(producer.pop(), None);
+                (0..1000).for_each(|job| producer.push(job));
+                let num_own = (0..).take_while(|_| producer.pop().is_some()).count();
+                producer.finish();
                 num_own
             };
-            let (num_own, _) = share(num_helpers, work, lead);
+            let (num_own, _) = share(num_helpers, work, produce);
             assert_eq!(done.load(Ordering::Relaxed), 1000 - num_own);
             assert!(num_own == 1000 || num_helpers > 0);
         }
@@ -318,14 +319,14 @@ mod tests {
                 endless(&steps);
             }
         });
-        let lead = |lead: Lead<'_, usize>| {
-            (0..2).for_each(|job| lead.push(job));
+        let produce = |producer: Producer<'_, usize>| {
+            (0..2).for_each(|job| producer.push(job));
             while steps.load(Ordering::Relaxed) == 0 {
                 thread::yield_now();
             }
-            lead.finish();
+            producer.finish();
         };
-        assert_eq!(interruptible(stop, || share(1, work, lead)), Err(Interrupted));
+        assert_eq!(interruptible(stop, || share(1, work, produce)), Err(Interrupted));
         assert_eq!(asked.get(), 3);
     }
 

@@ -29,10 +29,10 @@ impl Spans {
     /// use ggtok_core::Spans;
     ///
     /// let mut spans = Spans { ids: vec![7, 8, 9], spans: vec![0..1, 1..2, 2..4] };
-    /// spans.count_characters("éab".as_bytes());
+    /// spans.to_characters("éab".as_bytes());
     /// assert_eq!(spans.spans, [0..1, 0..1, 1..3]);
     /// ```
-    pub fn count_characters(&mut self, text: &[u8]) {
+    pub fn to_characters(&mut self, text: &[u8]) {
         if text.is_ascii() {
             return;
         }
@@ -69,9 +69,9 @@ impl Spans {
         }
     }
 
-    /// Converts byte ranges of `text` to ranges of UTF-16 code units, otherwise as [`Spans::count_characters`].
-    pub fn count_utf16(&mut self, text: &[u8]) {
-        self.count_characters(text);
+    /// Converts byte ranges of `text` to ranges of UTF-16 code units, otherwise as [`Spans::to_characters`].
+    pub fn to_utf16(&mut self, text: &[u8]) {
+        self.to_characters(text);
         // The numbers of the characters that have two units.
         let firsts = text.iter().filter(|&byte| byte & 0xC0 != 0x80).enumerate();
         let pairs: Vec<usize> = firsts.filter(|&(_, &byte)| byte >= 0xF0).map(|(number, _)| number).collect();
@@ -170,7 +170,7 @@ mod tests {
                 spans.spans.push(start.min(last)..last);
             }
             let bytes = spans.spans.clone();
-            spans.count_characters(text.as_bytes());
+            spans.to_characters(text.as_bytes());
             let number = |at: usize| text.char_indices().filter(|&(start, _)| start < at).count();
             for (span, bytes) in spans.spans.iter().zip(bytes) {
                 let floor = (0..=bytes.start).rev().find(|&at| text.is_char_boundary(at)).expect("a start");
@@ -184,7 +184,7 @@ mod tests {
     fn surrogates_are_characters() {
         let text = b"\xED\xA0\x80\xED\xB0\x80a";
         let mut spans = Spans { ids: vec![0; 3], spans: vec![0..3, 3..4, 4..7] };
-        spans.count_characters(text);
+        spans.to_characters(text);
         assert_eq!(spans.spans, [0..1, 1..2, 1..3]);
     }
 
@@ -192,7 +192,7 @@ mod tests {
     fn units_are_those_of_a_string_in_javascript() {
         let counted = |text: &[u8], spans: &[std::ops::Range<usize>]| {
             let mut spans = Spans { ids: vec![0; spans.len()], spans: spans.to_vec() };
-            spans.count_utf16(text);
+            spans.to_utf16(text);
             spans.spans
         };
         let text = "aé中😀b".repeat(3);

@@ -12,7 +12,7 @@ use crate::tokenizer::Tokenizer;
 use crate::work::in_order::InOrder;
 use crate::work::interrupt;
 use crate::work::memory::{self, push};
-use crate::work::threads::{Jobs, Lead, share};
+use crate::work::threads::{Jobs, Producer, share};
 
 /// How many rows are decoded between two checks for an interrupt.
 const ROWS_AT_ONCE: usize = 64;
@@ -77,14 +77,14 @@ impl Tokenizer {
             });
             failed.map_or(taken.map_err(DecodeBatchError::NotTaken), Err)
         };
-        let lead = |lead: Lead<'_, (usize, Range<usize>)>| {
+        let produce = |producer: Producer<'_, (usize, Range<usize>)>| {
             let mut number = 0;
             let mut start = 0;
             let mut size = 0;
             for (row, ids) in rows.iter().enumerate() {
                 size += ids.len() + 1;
                 if size >= GROUP || row + 1 == rows.len() {
-                    memory::catch(|| lead.push((number, start..row + 1)))
+                    memory::catch(|| producer.push((number, start..row + 1)))
                         .map_err(|error| DecodeBatchError::Row(start, error.into()))?;
                     (number, start, size) = (number + 1, row + 1, 0);
                 }
@@ -92,16 +92,16 @@ impl Tokenizer {
             loop {
                 if groups.has(WAITING) {
                     take_decoded()?;
-                } else if let Some(job) = lead.pop() {
+                } else if let Some(job) = producer.pop() {
                     decode(job);
                 } else {
                     break;
                 }
             }
-            lead.finish();
+            producer.finish();
             take_decoded()
         };
-        share(threads.saturating_sub(1), work, lead).0
+        share(threads.saturating_sub(1), work, produce).0
     }
 
     /// Decodes some rows; or the row that fails, and its error.

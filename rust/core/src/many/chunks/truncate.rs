@@ -128,7 +128,7 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
                     return Ok(None);
                 }
                 let share = if side == Truncation::Middle { room.div_ceil(2) } else { room };
-                start = measure.longest_start(share)?;
+                start = measure.longest_prefix(share)?;
                 room -= share;
             }
             if side == Truncation::Right {
@@ -211,7 +211,7 @@ impl Measure<'_, '_> {
     }
 
     /// The end of the longest start of the text with this many tokens.
-    fn longest_start(&mut self, num_tokens: usize) -> Result<usize, EncodeError> {
+    fn longest_prefix(&mut self, num_tokens: usize) -> Result<usize, EncodeError> {
         let budget = self.num_added + num_tokens;
         let at = self.token_end(num_tokens);
         let mut from = at;

@@ -112,7 +112,7 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
     /// # Errors
     /// [`EncodeError`]: the file has no vocabulary, or a token that must be added is missing.
     pub fn new(tokenizer: T, options: EncodeOptions) -> Result<Self, EncodeError> {
-        let (bos, eos) = tokenizer.borrow().added_if(options.add_special)?;
+        let (bos, eos) = tokenizer.borrow().added_tokens(options.add_special)?;
         let EncodeOptions { parse_special, .. } = options;
         let input = Waiting::default();
         let fragment = Waiting::default();

@@ -5,7 +5,7 @@
 //! index fits in L2; their bytes are end to end in another array. O(1) for a short piece, O(length) for a long one.
 
 use crate::lookup::hash::Seed;
-use crate::lookup::index::{Index, TOGETHER};
+use crate::lookup::index::{Index, LOOKUPS_AT_ONCE};
 use crate::lookup::key::Key;
 use crate::lookup::prefetch::prefetch;
 use crate::token::TokenId;
@@ -52,8 +52,8 @@ impl WholeTokens {
     pub(super) fn finish(mut self) -> Self {
         let num_long = self.keys.iter().filter(|key| key.long().is_some()).count();
         self.long = Index::with_slots((2 * num_long).next_power_of_two().max(16), self.keys.len());
-        for (keys, first) in self.keys.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
-            let mut hashes = [0; TOGETHER];
+        for (keys, first) in self.keys.chunks(LOOKUPS_AT_ONCE).zip((0..).step_by(LOOKUPS_AT_ONCE)) {
+            let mut hashes = [0; LOOKUPS_AT_ONCE];
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = key.long().map_or_else(|| key.hash(self.seed), |(hash, ..)| hash);
             }

@@ -3,7 +3,7 @@
 use super::{BITS_PER_SLOT, FREE, MergeRanks, RANKS_PER_BASE, Row, place_of_bit};
 use crate::encode::model::merging::symbol::{MAX_RANKS, NO_SYMBOL, Symbol};
 use crate::error::VocabularyError;
-use crate::lookup::index::TOGETHER;
+use crate::lookup::index::LOOKUPS_AT_ONCE;
 use crate::lookup::prefetch::prefetch;
 use crate::work::memory::{collect, filled};
 
@@ -24,8 +24,8 @@ impl MergeRanks {
         self.merged = collect(rows.iter().map(|row| row[2]));
         let lowest = |merged: &[Symbol]| merged.iter().copied().min().unwrap_or_default();
         self.bases = collect(self.merged.chunks(RANKS_PER_BASE).map(lowest));
-        for (rows, first) in rows.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
-            let mut hashes = [0; TOGETHER];
+        for (rows, first) in rows.chunks(LOOKUPS_AT_ONCE).zip((0..).step_by(LOOKUPS_AT_ONCE)) {
+            let mut hashes = [0; LOOKUPS_AT_ONCE];
             for (hash, row) in hashes.iter_mut().zip(rows) {
                 *hash = self.seed.hash_pair(row[0], row[1]);
                 prefetch(&slots, *hash as usize & mask);

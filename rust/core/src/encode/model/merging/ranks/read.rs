@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use super::{MergeRanks, Row};
 use crate::encode::model::merging::symbol::{NO_SYMBOL, Symbol};
-use crate::lookup::index::TOGETHER;
+use crate::lookup::index::LOOKUPS_AT_ONCE;
 use crate::lookup::key::Key;
 use crate::token::TokenId;
 use crate::vocabulary::strings::Strings;
@@ -57,8 +57,8 @@ fn find_tokens(vocabulary: &Vocabulary, tokens: &[Key], merges: Strings<'_>, sta
     let data = merges.data();
     // The token that the last rule made.
     let mut made = NO_SYMBOL;
-    for (rows, first) in rows.chunks_mut(TOGETHER).zip((start..).step_by(TOGETHER)) {
-        let mut sides = [[Key::default(); TOGETHER]; 2];
+    for (rows, first) in rows.chunks_mut(LOOKUPS_AT_ONCE).zip((start..).step_by(LOOKUPS_AT_ONCE)) {
+        let mut sides = [[Key::default(); LOOKUPS_AT_ONCE]; 2];
         for (at, row) in rows.iter_mut().enumerate() {
             *row = [NO_SYMBOL; 3];
             let Some(Range { start, end }) = merges.range(first + at) else { continue };
