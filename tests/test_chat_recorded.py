@@ -13,7 +13,6 @@ from typing import Any
 
 from differential.chat_sides import Ours, Template
 from differential.chats import Run, arguments, compared, shrink
-from ggtok._ggtok import ChatTemplate
 
 FILE = Path(__file__).parent / "data" / "chats.jsonl.gz"
 TEMPLATES = Path(__file__).parent / "templates"
@@ -39,14 +38,6 @@ def recorded() -> list[dict[str, Any]]:
 def test_the_recorded_templates_are_those_in_the_tree() -> None:
     texts = {line["template"]: line["text"] for line in recorded()}
     assert texts == {path.stem: path.read_text("utf-8") for path in TEMPLATES.glob("*.jinja")}
-
-
-def test_llama_server_finds_the_same_capabilities() -> None:
-    caps = {line["text"]: line["greeting"]["caps"] for line in recorded() if "caps" in line["greeting"]}
-    assert len(caps) > 30
-    for text, theirs in caps.items():
-        ours = ChatTemplate(text, "a template").capabilities()
-        assert {f"supports_{name}": can for name, can in ours.items()} == theirs
 
 
 class Shouting(Ours):

@@ -1294,19 +1294,12 @@ class ChatTemplate:
         """The names of the variables that it reads and does not set itself."""
 
     @property
-    def has_generation(self) -> bool:
-        """Whether it marks what the assistant says with `{% generation %}`."""
-
-    @property
     def unknown(self) -> list[tuple[int, int, str]]:
         """Filters and tests that llama.cpp does not have: line, column, problem. They fail where they are reached."""
 
     @property
     def literals(self) -> list[tuple[bytes, bool]]:
         """Its text outside of blocks and its string constants, in order, and whether each is a constant."""
-
-    def capabilities(self) -> dict[str, bool]:
-        """What the template can do, by llama.cpp's names. Raises `ChatTemplateError` if finding out takes too long."""
 
     def render(
         self,

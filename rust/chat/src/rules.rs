@@ -17,7 +17,6 @@ mod thinking;
 mod tools;
 mod warnings;
 
-pub use caps::Caps;
 pub use chat::{CHATML, ChatTemplate, Rendered};
 pub use message::MediaPlace;
 pub use params::{Closing, Options};

@@ -10,7 +10,7 @@ use ggtok_chat::{Closing, Error, Mask, Now, Options, Rendered, Request, Warning}
 use ggtok_core::vocab::Vocabulary;
 use ggtok_core::{Spans, TokenId};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::arguments;
 use crate::bytes::str_of;
@@ -70,12 +70,6 @@ impl ChatTemplate {
         names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
-    #[doc = doc!(ChatTemplate.has_generation)]
-    #[getter]
-    fn has_generation(&self) -> bool {
-        self.chat.template().has_generation()
-    }
-
     #[doc = doc!(ChatTemplate.unknown)]
     #[getter]
     fn unknown(&self) -> Vec<(usize, usize, String)> {
@@ -88,16 +82,6 @@ impl ChatTemplate {
     fn literals<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, bool)> {
         let literals = self.chat.template().literals();
         literals.map(|(text, is_constant)| (PyBytes::new(py, &text), is_constant)).collect()
-    }
-
-    #[doc = doc!(ChatTemplate.capabilities)]
-    fn capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let caps = run(py, usize::MAX, || self.chat.caps(&Now::default()).cloned().map_err(self.named()))?;
-        let dict = PyDict::new(py);
-        for (name, value) in caps.iter() {
-            dict.set_item(name, value)?;
-        }
-        Ok(dict)
     }
 
     #[doc = doc!(ChatTemplate.render)]

@@ -80,7 +80,7 @@ impl Template {
     }
 
     /// Whether it has a `{% generation %}`.
-    pub fn has_generation(&self) -> bool {
+    pub(crate) fn has_generation(&self) -> bool {
         self.program.has_generation
     }
 

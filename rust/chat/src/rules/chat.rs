@@ -98,15 +98,6 @@ impl ChatTemplate {
         &self.template
     }
 
-    /// What the template can do.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`] if finding out takes too long.
-    pub fn caps(&self, now: &Now) -> Result<&Caps, Error> {
-        self.caps_within(now, &mut Budget::new(0))
-    }
-
     /// The prompt for a request.
     ///
     /// # Errors
@@ -181,7 +172,7 @@ impl ChatTemplate {
         }
     }
 
-    fn caps_within(&self, now: &Now, budget: &mut Budget) -> Result<&Caps, Error> {
+    fn caps(&self, now: &Now, budget: &mut Budget) -> Result<&Caps, Error> {
         match self.caps.get() {
             Some(caps) => Ok(caps),
             None => {
@@ -192,14 +183,7 @@ impl ChatTemplate {
     }
 
     fn scene<'a>(&'a self, options: &'a Options, now: &'a Now, budget: &'a mut Budget) -> Result<Scene<'a>, Error> {
-        Ok(Scene {
-            template: &self.template,
-            caps: self.caps_within(now, budget)?,
-            options,
-            cuts_added: true,
-            now,
-            budget,
-        })
+        Ok(Scene { template: &self.template, caps: self.caps(now, budget)?, options, cuts_added: true, now, budget })
     }
 
     fn text(

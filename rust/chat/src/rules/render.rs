@@ -2,12 +2,19 @@
 //!
 //! Source: `common_chat_template_direct_apply_impl` in `common/chat.cpp` of llama.cpp. Deviations: none.
 
-use super::caps::keeping_thinking;
 use super::params::{Options, Params, Scene};
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::language::Value;
 use crate::text::{Origin, Text};
+
+/// The names under which templates ask whether earlier thinking is kept, and whether they are true if it is.
+const KEEPS_THINKING: [(&[u8], bool); 4] = [
+    (b"preserve_thinking", true),
+    (b"clear_thinking", false),
+    (b"truncate_history_thinking", false),
+    (b"drop_thinking", false),
+];
 
 /// Renders the template with these messages in place of those of the parameters, and with or without a generation prompt.
 /// `additional` variables come on top of all others.
@@ -30,7 +37,7 @@ pub(crate) fn render(
     }
     let given = |name| additional.and_then(|object| object.get(name)).or_else(|| params.extra.get(name));
     if let Some(&Json::Bool(keeps)) = given("preserve_reasoning") {
-        variables.extend(keeping_thinking(keeps).map(|(name, value)| (name.as_bytes(), value)));
+        variables.extend(KEEPS_THINKING.map(|(name, is_true)| (name, Value::Bool(keeps == is_true))));
     }
     if let Some(Json::String(effort)) = given("reasoning_effort") {
         variables.push((b"reasoning_strength", Value::string(effort.clone())));
