@@ -314,6 +314,7 @@ def test_batches_are_bounded() -> None:
         ),
         ("SIGABRT", "  what():  _Map_base::at", "spm", True),
         ("SIGABRT", "GGML_ASSERT(special_sep_id != LLAMA_TOKEN_NULL) failed", "wordpiece", True),
+        ("SIGABRT", "GGML_ASSERT(vocab.token_eos() != LLAMA_TOKEN_NULL) failed", "bpe", True),
         ("SIGABRT", "  what():  _Map_base::at", "bpe", False),
         ("no answer in 60 s", "", "rwkv", True),
         ("no answer in 60 s", "", "bpe", False),

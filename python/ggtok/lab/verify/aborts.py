@@ -15,7 +15,7 @@ BY_MESSAGE = (
     (r"invalid codepoint", None, "bytes that decode to a code point beyond U+10FFFF"),
     (r"token_(left|right)\.find\(' '\)", None, "a merge meets a space"),
     (r"_Map_base::at|unordered_map::at", "spm", "a byte that has no token"),
-    (r"special_\w+_id != LLAMA_TOKEN_NULL", None, "a special token that must be added and is missing"),
+    (r"(special_\w+_id|token_\w+\(\)) != LLAMA_TOKEN_NULL", None, "a special token that must be added and is missing"),
     (r"id_to_token\.size\(\) == token_to_id\.size\(\)", None, "two tokens with the same text"),
     (r"Tokenizer not initialized|type != LLAMA_VOCAB_TYPE_NONE", None, "a file without a vocabulary"),
 )
