@@ -115,7 +115,7 @@ EVERY: dict[str, dict[str, Any]] = {
     "attention_mask": {"attention_mask": True, "format": "arrow"},
     "compression": {"compression": "zstd", "format": "parquet"},
     "shard_size": {"shard_size": 1 << 17},
-    "part": {"part": (1, 2)},
+    "part": {"part": (2, 2)},  # where `a.jsonl` is
     "rebuild": {"rebuild": True},
     "rehash": {"rehash": True},
     "threads": {"threads": 1},
@@ -131,10 +131,11 @@ def options_of_build() -> list[str]:
 
 
 @pytest.mark.parametrize("option", options_of_build())
-def test_every_option_can_be_continued(tmp_path: Path, option: str) -> None:
+def test_every_option_can_be_continued(tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the name of an input decides which part it is in
     chat = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]
     row = {"text": "one text", "id": "x", "chat": chat, "functions": []}
-    source = tmp_path / "a.jsonl"
+    source = Path("a.jsonl")
     source.write_text((json.dumps(row) + "\n") * 2000)
     assert option in EVERY, f"tell this test a value for {option}"
     arguments = PLAIN | EVERY[option]
