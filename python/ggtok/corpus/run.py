@@ -10,7 +10,7 @@ The main thread alone counts, writes the journal and takes signals: workers send
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -287,6 +287,7 @@ def _on_threads(
     """
     messages: SimpleQueue[Any] = SimpleQueue()
     stop = Event()
+    num_ended = 0
 
     def send(message: object) -> None:
         messages.put(message)
@@ -302,14 +303,15 @@ def _on_threads(
             raise
 
     def receive(timeout: float = 0) -> None:
+        nonlocal num_ended
         with suppress(Empty):
             while True:
                 message = messages.get(timeout=timeout)
                 timeout = 0
                 if isinstance(message, Shard):
                     note(message)
-                elif isinstance(message, Future):
-                    done.append(message)
+                elif message is None:
+                    num_ended += 1
                 else:
                     num_bytes, documents, tokens = message
                     state.bytes += num_bytes
@@ -321,11 +323,11 @@ def _on_threads(
         state.finished.clear()
 
     with ThreadPoolExecutor(max(min(threads, len(items)), 1)) as pool:
-        futures, done = [pool.submit(call, item) for item in items], list[Future[Result]]()
+        futures = [pool.submit(call, item) for item in items]
         for future in futures:
-            future.add_done_callback(messages.put)
+            future.add_done_callback(lambda _: messages.put(None))
         try:
-            while len(done) < len(futures):
+            while num_ended < len(futures):
                 receive(POLL)
                 report()
         finally:
@@ -341,7 +343,6 @@ def _on_threads(
         return [future.result() for future in futures]
     finally:
         # An error whose traceback leads back to it would keep the tokenizer alive until the cycle collector runs.
-        done.clear()
         del errors, failure, futures
 
 

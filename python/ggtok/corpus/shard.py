@@ -164,11 +164,11 @@ def _figures(encoded: Encoded, field: str) -> Shard:
     numbers, places = np.unique(encoded.table.column(INPUT).to_numpy(), return_inverse=True)
     of_inputs = (np.bincount(places, weights, len(numbers)).astype(int).tolist() for weights in (None, lengths, sizes))
     sources: Any = zip(numbers.tolist(), zip(*of_inputs, strict=True), strict=True)
-    found = Shard("", documents=len(lengths), tokens=int(lengths.sum()), text_bytes=int(sizes.sum()))
-    found.cut, found.dropped, found.found = encoded.num_cut, encoded.num_dropped, encoded.found
-    found.lengths = {bits: documents for bits, documents in enumerate(of_bits) if documents}
-    found.sources = dict(sources)
-    return found
+    figures = Shard("", documents=len(lengths), tokens=int(lengths.sum()), text_bytes=int(sizes.sum()))
+    figures.cut, figures.dropped, figures.found = encoded.num_cut, encoded.num_dropped, encoded.found
+    figures.lengths = {bits: documents for bits, documents in enumerate(of_bits) if documents}
+    figures.sources = dict(sources)
+    return figures
 
 
 def _line(bad: BadRow) -> bytes:

@@ -150,11 +150,14 @@ fn arithmetic(op: BinaryOp, left: &Value, right: &Value) -> Outcome<Value> {
         _ => return unknown(op, left, right),
     };
     // The sign of a NaN is printed. It is the sign of an operand, or a minus if the processor makes the NaN.
-    let value = match value {
-        _ if !value.is_nan() => value,
-        _ if a.is_nan() => a,
-        _ if b.is_nan() => b,
-        _ => f64::NAN.copysign(-1.0),
+    let value = if !value.is_nan() {
+        value
+    } else if a.is_nan() {
+        a
+    } else if b.is_nan() {
+        b
+    } else {
+        f64::NAN.copysign(-1.0)
     };
     let origin = match left.number_origin() {
         origin if origin.is_caller() => origin,

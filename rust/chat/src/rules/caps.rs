@@ -3,6 +3,7 @@
 //! A template that fails lacks the capability; only exceeding the budget is an error.
 //!
 //! Source: `caps_get` in `common/jinja/caps.cpp` of llama.cpp. Deviations: 1. All renderings share the budget of one call.
+//! 2. Only those capabilities are found out that decide how a template is rendered.
 
 use crate::budget::Budget;
 use crate::clock::Now;
@@ -11,7 +12,7 @@ use crate::json::Json;
 use crate::language::{Changed, Template, Value, mark};
 use crate::text::{Origin, Text};
 
-/// What a template can do, of what changes how it is rendered.
+/// What a template can do.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Caps {
     /// It takes contents that are text.

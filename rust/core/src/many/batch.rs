@@ -249,13 +249,13 @@ impl Tokenizer {
         };
         let produce = |producer: Producer<'_, Texts<T>>| {
             let next = Texts { number: 0, first: 0, texts: Vec::new() };
-            let mut feed = BatchInput { producer, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(reserve) };
+            let mut input = BatchInput { producer, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(reserve) };
             let result = memory::catch(|| {
-                read(&mut feed)?;
-                feed.finish();
+                read(&mut input)?;
+                input.finish();
                 Ok(())
             });
-            result.map_err(|error| (feed.next.first + feed.next.texts.len(), EncodeError::from(error)))
+            result.map_err(|error| (input.next.first + input.next.texts.len(), EncodeError::from(error)))
         };
         let (result, mut failed) = share(threads.saturating_sub(1), work, produce);
         match result {
@@ -268,8 +268,8 @@ impl Tokenizer {
 
 /// Passes on texts.
 fn all<'t>(texts: &'t [impl AsText]) -> impl FnOnce(&mut BatchInput<'_, Text<'t>>) -> Result<(), Infallible> {
-    |feed| {
-        texts.iter().for_each(|text| feed.push(text.as_text()));
+    |input| {
+        texts.iter().for_each(|text| input.push(text.as_text()));
         Ok(())
     }
 }
@@ -289,10 +289,10 @@ mod tests {
             let mut reserve = |num_bytes, num_texts| totals = Some((num_bytes, num_texts));
             let ((), mut states) = share(0, work, |producer| {
                 let next = Texts { number: 0, first: 0, texts: Vec::new() };
-                let mut feed =
+                let mut input =
                     BatchInput { producer, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(&mut reserve) };
-                lens.iter().for_each(|&len| feed.push(Text::Str(&letters[..len])));
-                feed.finish();
+                lens.iter().for_each(|&len| input.push(Text::Str(&letters[..len])));
+                input.finish();
             });
             let groups = states.pop().unwrap();
             let mut next = 0;
