@@ -40,6 +40,12 @@ pub(crate) fn caught(payload: Box<dyn Any + Send>) -> OutOfMemory {
     *payload.downcast().unwrap_or_else(|payload| resume_unwind(payload))
 }
 
+/// Whether this many bytes can be allocated now.
+pub(crate) fn has_room(bytes: usize) -> bool {
+    // The optimizer would leave out an allocation that nothing can see.
+    std::hint::black_box(&mut Vec::<u8>::new()).try_reserve_exact(bytes).is_ok()
+}
+
 #[cold]
 fn out_of_memory() -> ! {
     // Boxing a zero-sized payload does not allocate.

@@ -13,6 +13,9 @@ use crate::work::memory;
 
 /// How often the calling thread checks for an interrupt while it waits for the others.
 const POLL: Duration = Duration::from_millis(25);
+/// Memory that must be free when a thread starts, in bytes. The process ends if one of the small allocations of its start
+/// fails, and until then the other threads go on allocating.
+const THREAD_ROOM: usize = 64 << 20;
 
 /// Runs two tasks at once and returns both results: the second one on its own thread, or after the first one if no
 /// thread can be started. Then checks for an interrupt.
@@ -21,12 +24,12 @@ pub(crate) fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B
         return (first(), second());
     }
     let results = thread::scope(|scope| {
-        let thread = thread::Builder::new().spawn_scoped(scope, &second);
+        let thread = start(scope, &second);
         let first = first();
         match thread.map(thread::ScopedJoinHandle::join) {
-            Ok(Ok(second)) => (first, second),
-            Ok(Err(panic)) => resume_unwind(panic),
-            Err(_) => (first, second()),
+            Some(Ok(second)) => (first, second),
+            Some(Err(panic)) => resume_unwind(panic),
+            None => (first, second()),
         }
     });
     interrupt::check();
@@ -54,10 +57,18 @@ pub fn share<J: Send, S: Send, R>(
     };
     let result = thread::scope(|scope| {
         let _guard = StopHelpers(&jobs);
-        let start = || thread::Builder::new().spawn_scoped(scope, || jobs.help(&work)).is_ok();
+        let start = || start(scope, || jobs.help(&work)).is_some();
         produce(Producer { jobs: &jobs, start: &start, work: &work })
     });
     (result, states.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Starts a thread, if there is memory for it and the system allows it.
+fn start<'scope, T: Send + 'scope>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Option<thread::ScopedJoinHandle<'scope, T>> {
+    if memory::has_room(THREAD_ROOM) { thread::Builder::new().spawn_scoped(scope, work).ok() } else { None }
 }
 
 /// Locks what threads share. A panic elsewhere leaves it intact, because no lock is held while other code runs.
