@@ -30,6 +30,10 @@ use crate::work::memory;
 pub(crate) const MAX_TEXT: usize = i32::MAX as usize;
 /// After a longer text (in bytes), the buffers that have grown with it are freed.
 const LONG_TEXT: usize = 1 << 24;
+/// With so many tokens or more, a tokenizer begins with a table for its cache, of 1 or 2 MiB. A first long text would
+/// wait for new memory, and for the table to grow; but the table takes a quarter of a millisecond, which is much where
+/// a file is loaded in one or two.
+const MANY_TOKENS: usize = 1 << 14;
 /// How many fragments and special tokens are processed between two checks for an interrupt. Within a fragment, the
 /// model checks.
 const ITEMS_AT_ONCE: usize = 64;
@@ -190,7 +194,12 @@ impl Tokenizer {
         let pieces = if is_sure { OnceLock::new() } else { TokenPieces::new(&vocabulary)?.into() };
         let lengths = OnceLock::new();
         let piece_order = OnceLock::new();
-        let scratch = ScratchPool::default();
+        let mut first = Scratch::with_cache_limit(Scratch::DEFAULT_CACHE_LIMIT);
+        model.encode(&vocabulary, fragment, &mut first.model, &mut encoded);
+        if let Some(cache) = first.model.cache().filter(|_| vocabulary.len() >= MANY_TOKENS) {
+            cache.reserve(vocabulary.len() / 4);
+        }
+        let scratch = ScratchPool::with_space(first);
         Ok(Self { vocabulary, model, specials, pieces, lengths, piece_order, scratch })
     }
 

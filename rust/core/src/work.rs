@@ -2,10 +2,10 @@
 
 #[macro_use]
 pub(crate) mod heap;
-pub(crate) mod huge_pages;
 pub(crate) mod in_order;
 pub(crate) mod interrupt;
 pub(crate) mod introsort;
+pub(crate) mod large_vec;
 pub(crate) mod memory;
 pub(crate) mod shared_vec;
 #[cfg(test)]

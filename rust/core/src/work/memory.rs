@@ -46,8 +46,9 @@ pub(crate) fn has_room(bytes: usize) -> bool {
     std::hint::black_box(&mut Vec::<u8>::new()).try_reserve_exact(bytes).is_ok()
 }
 
+/// Unwinds.
 #[cold]
-fn out_of_memory() -> ! {
+pub(crate) fn out_of_memory() -> ! {
     // Boxing a zero-sized payload does not allocate.
     resume_unwind(Box::new(OutOfMemory))
 }

@@ -21,8 +21,8 @@ use crate::lookup::hash::Seed;
 use crate::lookup::key::Key;
 use crate::lookup::prefetch::prefetch;
 use crate::token::TokenId;
-use crate::work::huge_pages;
-use crate::work::memory::reserve;
+use crate::work::large_vec::LargeVec;
+use crate::work::memory::out_of_memory;
 
 /// The longest word that is cached, in bytes.
 const MAX_WORD: usize = 512;
@@ -43,12 +43,6 @@ const WINDOW: usize = 4;
 const ID_LEN: usize = size_of::<TokenId>();
 /// Bytes of a line.
 const LINE_LEN: usize = size_of::<Line>();
-/// From this size on, in bytes, the table and the ring are in huge pages, which a first call should not have to clear.
-const LARGE: usize = 1 << 18;
-/// Each then reserves at least this much address space, which costs no memory until it is written to. glibc's allocator
-/// maps a block of more than 32 MiB by itself, so the system has the memory back once it is freed. A smaller block might
-/// stay in the heap of a thread that never calls again. With 32 bits, there are too few addresses.
-const RESERVED: usize = if cfg!(target_pointer_width = "64") { (1 << 25) + LINE_LEN } else { 0 };
 
 /// A word and its ids. A free slot has the default key, which no word has.
 #[derive(Debug, Clone, Copy, Default)]
@@ -74,7 +68,7 @@ pub(crate) struct Probe {
 #[derive(Debug)]
 pub(crate) struct WordCache {
     seed: Seed,
-    lines: Vec<Line>,
+    lines: LargeVec<Line>,
     /// The most lines: a power of two, or 0 for no cache.
     max_lines: usize,
     num_words: usize,
@@ -86,7 +80,7 @@ pub(crate) struct WordCache {
 /// The latest records, in a ring. A record has the ids of a word, and before them its bytes if the word is long.
 #[derive(Debug, Default)]
 struct Records {
-    ring: Vec<u8>,
+    ring: LargeVec<u8>,
     /// The most bytes in the ring, a power of two.
     room: usize,
     /// Where the next record starts, in bytes from the start of the very first one.
@@ -95,9 +89,8 @@ struct Records {
 
 impl Default for WordCache {
     fn default() -> Self {
-        let records = Records::default();
-        let mut cache =
-            Self { seed: Seed::default(), lines: Vec::new(), max_lines: 0, num_words: 0, num_evicted: 0, records };
+        let (lines, records) = Default::default();
+        let mut cache = Self { seed: Seed::default(), lines, max_lines: 0, num_words: 0, num_evicted: 0, records };
         cache.set_limit(DEFAULT_LIMIT);
         cache
     }
@@ -110,7 +103,7 @@ impl WordCache {
         let max_lines = bytes.checked_ilog2().filter(|_| bytes >= MIN_LIMIT).map_or(0, |log| (1 << log) / 2 / LINE_LEN);
         let room = max_lines * LINE_LEN;
         if self.lines.len() > max_lines || self.records.end > room.min(self.records.room) as u64 {
-            (self.lines, self.num_words, self.records) = (Vec::new(), 0, Records::default());
+            (self.lines, self.num_words, self.records) = (LargeVec::default(), 0, Records::default());
         }
         (self.max_lines, self.records.room) = (max_lines, room);
     }
@@ -219,7 +212,7 @@ impl WordCache {
         true
     }
 
-    /// Makes room for this many words, unless the table has its full size. Returns whether it may have words at all.
+    /// Makes room for this many more words, if the limit allows it. Returns whether the table may have words at all.
     pub(crate) fn reserve(&mut self, num_words: usize) -> bool {
         while self.num_words + num_words > self.lines.len() && self.lines.len() < self.max_lines {
             self.grow();
@@ -296,12 +289,10 @@ impl WordCache {
         let num_old = self.lines.len();
         let factor = if num_old < MANY_LINES { FAST_GROWTH } else { 2 };
         let num_lines = (num_old * factor).max(MIN_LINES).min(self.max_lines);
-        reserve_ahead(&mut self.lines, num_lines, self.max_lines);
-        if self.lines.try_reserve_exact(num_lines - num_old).is_err() {
+        if !self.lines.grow(num_lines, self.max_lines, Line::default()) {
             self.max_lines = num_old;
             return;
         }
-        self.lines.resize(num_lines, Line::default());
         self.num_words = 0;
         for at in 0..2 * num_old {
             let slot = std::mem::take(&mut self.lines[at / 2].0[at % 2]);
@@ -310,18 +301,6 @@ impl WordCache {
                 self.put(hash, slot, true);
             }
         }
-    }
-}
-
-/// If there is no room for `len` items and they are large, moves them to reserved address space for `max_len` items,
-/// where they stay when there are more. If there is none, they move later.
-fn reserve_ahead<T: Copy>(items: &mut Vec<T>, len: usize, max_len: usize) {
-    if RESERVED > 0
-        && len > items.capacity().max(LARGE / size_of::<T>())
-        && let Ok(mut reserved) = huge_pages::with_capacity(max_len.max(RESERVED / size_of::<T>()))
-    {
-        reserved.extend_from_slice(items);
-        *items = reserved;
     }
 }
 
@@ -372,11 +351,8 @@ impl Records {
             start = 0;
         }
         let end = start + len;
-        let additional = end.saturating_sub(self.ring.len());
-        if additional > 0 {
-            reserve_ahead(&mut self.ring, end, self.room);
-            reserve(&mut self.ring, additional);
-            self.ring.resize(end, 0);
+        if !self.ring.grow(end, self.room, 0) {
+            out_of_memory();
         }
         let (bytes, rest) = self.ring[start..end].split_at_mut(word.len());
         bytes.copy_from_slice(word);

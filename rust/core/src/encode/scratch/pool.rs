@@ -81,6 +81,13 @@ impl ScratchPool {
     /// The default limit for the memory of all caches, in bytes.
     pub(crate) const DEFAULT_LIMIT: usize = LEAST_SHARES * Scratch::DEFAULT_CACHE_LIMIT;
 
+    /// A pool with one space, whose cache has the default limit.
+    pub(crate) fn with_space(scratch: Scratch) -> Self {
+        let mut pool = Self::default();
+        pool.first.lockers[0] = Locker(Mutex::new(Some(Space { scratch: Box::new(scratch), epoch: 0 })));
+        pool
+    }
+
     /// Calls `work` with a space that no other call uses, and which it returns. Unwinding drops the space.
     #[inline]
     pub(crate) fn with<T>(&self, work: impl FnOnce(Box<Scratch>) -> (T, Box<Scratch>)) -> T {
