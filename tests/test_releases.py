@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,12 @@ TEXTS = (
 
 def of(name: str, **overrides: Any) -> Tokenizer:
     return Tokenizer.from_gguf(VOCABULARIES / f"{name}.gguf", overrides=overrides or None)
+
+
+@lru_cache(1)
+def opened(path: Path) -> Tokenizer:
+    """One is kept, because tests ask the same file about every release in turn."""
+    return Tokenizer.from_gguf(path)
 
 
 def codes(tokenizer: Tokenizer, release: str | int) -> list[tuple[str, str]]:
@@ -211,7 +218,7 @@ def test_the_commands(capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("path", shared_files("vocabs/*.gguf"))
 def test_check_and_releases_agree(path: Path, release: str) -> None:
     """And `verify` with them, if there is a library."""
-    tokenizer = Tokenizer.from_gguf(path)
+    tokenizer = opened(path)
     found, releases, build = codes(tokenizer, release), tokenizer.releases, parse(release)
     first, same = (int(str(text).split()[0][1:]) for text in (releases.opens_since, releases.same_since))
     assert (("error", "llama-cpp-too-old") in found) == (build < first)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from functools import cache, lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -48,6 +49,20 @@ def kept(tokenizer: Tokenizer, text: str) -> str:
     return text.replace("\u2581", " ") if tokenizer.vocab.kind == "spm" else text
 
 
+@lru_cache(1)
+def opened(path: Path) -> Tokenizer:
+    """One is kept, because a file takes each of its ways in turn."""
+    return Tokenizer.from_gguf(path)
+
+
+@lru_cache(1)
+def recorded(path: Path) -> list[Any]:
+    """llama.cpp's answers about texts."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [case for case in map(json.loads, lines) if "text" in case]
+
+
+@cache
 def documents() -> list[str]:
     """Pieces of the corpora, cut anywhere."""
     random, cut = Random(7), []
@@ -114,7 +129,7 @@ def ways() -> list[Any]:
 def test_other_formats_give_the_ids_back(
     path: Path, through: Callable[[Tokenizer, Path], Tokenizer], tmp_path: Path, shared: Path
 ) -> None:
-    tokenizer = Tokenizer.from_gguf(path)
+    tokenizer = opened(path)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -127,8 +142,7 @@ def test_other_formats_give_the_ids_back(
     assert {str(each.message).rpartition(" ")[2] for each in caught} <= {"[conversion-differs]"}
     if not is_exact:
         return
-    with gzip.open(shared / "conformance" / f"{path.stem}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        cases = [case for case in map(json.loads, lines) if "text" in case]
+    cases = recorded(shared / "conformance" / f"{path.stem}.jsonl.gz")
     assert len(cases) > 500
     flags = [{name: case[name] for name in ("add_special", "parse_special")} for case in cases]
     pairs = list(zip(cases, flags, strict=True))

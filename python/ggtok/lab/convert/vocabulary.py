@@ -96,11 +96,12 @@ class Vocabulary:
     @cached_property
     def special(self) -> list[Special]:
         """Control, unknown and user-defined tokens. One that is user-defined and ends generation is control."""
-        control = (CONTROL | UNKNOWN).value
+        control, lstrip, rstrip = (CONTROL | UNKNOWN).value, LSTRIP.value, RSTRIP.value
+        special = control | USER_DEFINED.value
         return [
-            Special(id, self.texts[id], bool(bits & control), bool(bits & LSTRIP), bool(bits & RSTRIP))
+            Special(id, self.texts[id], bool(bits & control), bool(bits & lstrip), bool(bits & rstrip))
             for id, bits in enumerate(self.attributes)
-            if bits & (control | USER_DEFINED)
+            if bits & special
         ]
 
     @property
