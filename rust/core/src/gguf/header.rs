@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use super::error::GgufError;
 use super::metadata::Layout;
 use super::value::MAX_BYTES;
+use crate::work::large_vec::ask_for_huge_pages;
 
 /// Larger than nearly all metadata, and takes a few milliseconds to read.
 pub(super) const FIRST_READ: usize = 1 << 24;
@@ -24,10 +25,14 @@ pub fn read_header(reader: impl Read) -> io::Result<Vec<u8>> {
 
 /// As [`read_header`]. Returns where the metadata is too, unless the file is damaged.
 pub(super) fn read_layout(mut reader: impl Read, first_read: usize) -> io::Result<(Vec<u8>, Option<Layout>)> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::<u8>::new();
     let mut goal = first_read;
     loop {
         let wanted = goal - bytes.len();
+        // Without memory for all of it, the buffer grows as the file is read.
+        if bytes.try_reserve_exact(wanted).is_ok() {
+            ask_for_huge_pages(bytes.as_ptr().addr(), bytes.capacity());
+        }
         let read = reader.by_ref().take(wanted as u64).read_to_end(&mut bytes)?;
         match Layout::find(&bytes, usize::MAX) {
             Ok(layout) => return Ok((bytes, Some(layout))),

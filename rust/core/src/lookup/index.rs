@@ -4,16 +4,16 @@
 //! different values. At most half of the slots are taken. Complexity: constant expected time per look-up.
 
 use crate::lookup::prefetch::prefetch;
-use crate::work::memory::filled;
+use crate::work::large_vec::LargeVec;
 
 /// How many look-ups to prefetch together.
 pub(crate) const LOOKUPS_AT_ONCE: usize = 16;
 
 /// A hash table of numbers. The caller knows the value of each number and compares it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Index {
     /// The number plus one in the low bits, and the tag above them. A free slot is 0.
-    slots: Vec<u32>,
+    slots: LargeVec<u32>,
     number_mask: u32,
 }
 
@@ -28,7 +28,7 @@ impl Index {
     /// An empty table with this many slots, a power of two, for numbers below `len`. The caller must replace it with a
     /// larger one before it is full.
     pub(crate) fn with_slots(num_slots: usize, len: usize) -> Self {
-        Self { slots: filled(num_slots, 0), number_mask: ((len + 1).next_power_of_two() - 1) as u32 }
+        Self { slots: LargeVec::filled(num_slots, 0), number_mask: ((len + 1).next_power_of_two() - 1) as u32 }
     }
 
     /// Inserts `number`, whose value is not in the table yet.

@@ -18,6 +18,7 @@ mod sorted;
 use std::fmt;
 
 use crate::work::heap::HeapBytes;
+use crate::work::large_vec::LargeVec;
 
 /// An immutable map from byte strings to numbers below [`DoubleArray::MAX_VALUE`], with search by prefix.
 ///
@@ -37,7 +38,7 @@ use crate::work::heap::HeapBytes;
 #[derive(Clone)]
 pub struct DoubleArray {
     /// Whole blocks of 256 slots, at least one; the root is in slot 0.
-    nodes: Vec<Node>,
+    nodes: LargeVec<Node>,
     /// Number of different keys.
     len: usize,
 }
@@ -179,7 +180,7 @@ impl DoubleArray {
 impl Default for DoubleArray {
     /// The trie of no keys.
     fn default() -> Self {
-        Self { nodes: vec![Node::new(Node::NO_LABEL, Node::NO_CHILDREN, Node::NO_VALUE)], len: 0 }
+        Self { nodes: LargeVec::filled(1, Node::new(Node::NO_LABEL, Node::NO_CHILDREN, Node::NO_VALUE)), len: 0 }
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<
     let base = array.place(&complete)?;
     array.slots[0] = Node::new(Node::NO_LABEL, base, path[0].value);
     array.slots.shrink_to_fit();
-    Ok(DoubleArray { nodes: array.slots, len })
+    Ok(DoubleArray { nodes: array.slots.into(), len })
 }
 
 /// A node on the path of the current key.

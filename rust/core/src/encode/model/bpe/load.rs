@@ -80,10 +80,11 @@ impl TextTables {
                 let spelled = &key.bytes()[..key.word_len()];
                 tables.segmenter.add_ascii(spelled);
                 tables.ends[id] = Ends::of(spelled);
-                whole_tokens.iter_mut().for_each(|tokens| tokens.push(spelled, Some(key)));
+                whole_tokens.iter_mut().for_each(|tokens| tokens.set(id, spelled, Some(key)));
             } else {
                 tables.add(texts.get(id), id as Symbol, &mut spelled);
-                whole_tokens.iter_mut().for_each(|tokens| tokens.push(&spelled, Key::new(&spelled, 0, spelled.len())));
+                let key = Key::new(&spelled, 0, spelled.len());
+                whole_tokens.iter_mut().for_each(|tokens| tokens.set(id, &spelled, key));
             }
         }
         tables.whole_tokens = whole_tokens.map(WholeTokens::finish);

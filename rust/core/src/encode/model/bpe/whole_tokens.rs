@@ -9,14 +9,15 @@ use crate::lookup::index::{Index, LOOKUPS_AT_ONCE};
 use crate::lookup::key::Key;
 use crate::lookup::prefetch::prefetch;
 use crate::token::TokenId;
-use crate::work::memory::{append, with_capacity};
+use crate::work::large_vec::LargeVec;
+use crate::work::memory::append;
 
 /// The tokens of a vocabulary as whole pieces.
 #[derive(Debug)]
 pub(super) struct WholeTokens {
     seed: Seed,
     /// Indexed by id; the default key for a token that spells no bytes.
-    keys: Vec<Key>,
+    keys: LargeVec<Key>,
     short: Index,
     long: Index,
     /// The bytes of the long tokens.
@@ -26,26 +27,26 @@ pub(super) struct WholeTokens {
 heap_bytes!(WholeTokens: keys, short, long, long_bytes);
 
 impl WholeTokens {
-    /// An empty table with room for `count` tokens.
+    /// A table with room for `count` tokens.
     pub(super) fn with_capacity(count: usize) -> Self {
         Self {
             seed: Seed::default(),
-            keys: with_capacity(count),
+            keys: LargeVec::filled(count, Key::default()),
             short: Index::with_capacity(count),
             long: Index::default(),
             long_bytes: Vec::new(),
         }
     }
 
-    /// Adds the token with the next id, given the bytes that it spells, if any, and their key if they are short.
+    /// Adds the token with this id, given the bytes that it spells, if any, and their key if they are short.
     #[inline]
-    pub(super) fn push(&mut self, spelled: &[u8], key: Option<Key>) {
+    pub(super) fn set(&mut self, id: usize, spelled: &[u8], key: Option<Key>) {
         let len = spelled.len();
-        self.keys.push(key.unwrap_or_else(|| {
+        self.keys[id] = key.unwrap_or_else(|| {
             let place = self.long_bytes.len();
             append(&mut self.long_bytes, spelled);
             if len > 0 { Key::of_long(self.seed.hash(spelled), place, len) } else { Key::default() }
-        }));
+        });
     }
 
     /// Indexes the tokens that were added.
@@ -99,7 +100,7 @@ mod tests {
     fn tokens_of_every_length_are_found() {
         let tokens: Vec<Vec<u8>> = (0..200_u8).map(|len| (0..len).map(|at| at ^ len).collect()).collect();
         let mut table = WholeTokens::with_capacity(tokens.len());
-        tokens.iter().for_each(|token| table.push(token, Key::new(token, 0, token.len())));
+        tokens.iter().enumerate().for_each(|(id, token)| table.set(id, token, Key::new(token, 0, token.len())));
         let table = table.finish();
         let get = |piece: &[u8]| table.get(piece, Key::new(piece, 0, piece.len()));
         for (token, id) in tokens.iter().zip(0..) {

@@ -18,6 +18,7 @@ use crate::lookup::hash::Seed;
 use crate::lookup::prefetch::prefetch;
 use crate::vocabulary::Vocabulary;
 use crate::vocabulary::strings::Strings;
+use crate::work::large_vec::LargeVec;
 use crate::work::memory::filled;
 
 /// Bits in [`MergeRanks::present`] for each slot.
@@ -37,7 +38,7 @@ pub(crate) struct MergeRanks {
     seed: Seed,
     /// From the highest bit down: the left symbol, the right symbol, the rank, and the distance of the merged symbol
     /// from the base of its rank.
-    slots: Vec<u64>,
+    slots: LargeVec<u64>,
     /// Bits of a symbol in a slot.
     symbol_bits: u32,
     /// Bits of a rank in a slot.
@@ -48,7 +49,7 @@ pub(crate) struct MergeRanks {
     /// are small.
     bases: Vec<Symbol>,
     /// One bit for each merge rule, placed by hash, near the place of its slot.
-    present: Vec<u64>,
+    present: LargeVec<u64>,
     /// The symbols that are not tokens, numbered after the tokens.
     others: HashMap<Box<[u8]>, Symbol>,
     num_tokens: usize,
@@ -82,12 +83,12 @@ impl MergeRanks {
     pub(crate) fn new(
         vocabulary: &Vocabulary,
         merges: Option<Strings<'_>>,
-    ) -> Result<(Self, Vec<Row>), VocabularyError> {
+    ) -> Result<(Self, LargeVec<Row>), VocabularyError> {
         if merges.as_ref().map_or(0, Strings::len) >= MAX_RANKS {
             return Err(VocabularyError::TooLarge { what: "merges" });
         }
         let mut ranks = Self { num_tokens: vocabulary.len(), ..Self::default() };
-        let rows = merges.map_or_else(Vec::new, |merges| ranks.read(vocabulary, merges));
+        let rows = merges.map_or_else(LargeVec::default, |merges| ranks.read(vocabulary, merges));
         ranks.fill(&rows)?;
         Ok((ranks, rows))
     }

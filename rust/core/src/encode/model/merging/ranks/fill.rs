@@ -5,7 +5,8 @@ use crate::encode::model::merging::symbol::{MAX_RANKS, NO_SYMBOL, Symbol};
 use crate::error::VocabularyError;
 use crate::lookup::index::LOOKUPS_AT_ONCE;
 use crate::lookup::prefetch::prefetch;
-use crate::work::memory::{collect, filled};
+use crate::work::large_vec::LargeVec;
+use crate::work::memory::collect;
 
 impl MergeRanks {
     /// Fills the table. Of equal pairs the first one stays.
@@ -19,8 +20,8 @@ impl MergeRanks {
         // At least a third of the slots stay free.
         let num_slots = (rows.len() + rows.len() / 2).next_power_of_two().max(16);
         let mask = num_slots - 1;
-        let mut slots = filled(num_slots, FREE);
-        let mut present = filled(num_slots * BITS_PER_SLOT / 64, 0);
+        let mut slots = LargeVec::filled(num_slots, FREE);
+        let mut present = LargeVec::filled(num_slots * BITS_PER_SLOT / 64, 0);
         self.merged = collect(rows.iter().map(|row| row[2]));
         let lowest = |merged: &[Symbol]| merged.iter().copied().min().unwrap_or_default();
         self.bases = collect(self.merged.chunks(RANKS_PER_BASE).map(lowest));

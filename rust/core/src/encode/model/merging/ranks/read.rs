@@ -17,16 +17,18 @@ use crate::lookup::key::Key;
 use crate::token::TokenId;
 use crate::vocabulary::strings::Strings;
 use crate::vocabulary::{Vocabulary, split_rule};
-use crate::work::memory::{collect, copied, filled, with_room};
+use crate::work::large_vec::LargeVec;
+use crate::work::memory::{copied, with_room};
 use crate::work::threads::{join, lock};
 
 impl MergeRanks {
     /// The symbols of each rule, in order of rank. Texts that are not tokens become new symbols.
-    pub(super) fn read(&mut self, vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<Row> {
+    pub(super) fn read(&mut self, vocabulary: &Vocabulary, merges: Strings<'_>) -> LargeVec<Row> {
         let half = merges.len() / 2;
-        let tokens = vocabulary.keys();
-        let tokens = collect((0..tokens.len()).map(|id| tokens.key(id).unwrap_or(Key::OTHER)));
-        let mut rows = filled(merges.len(), Row::default());
+        let keys = vocabulary.keys();
+        let mut tokens = LargeVec::filled(keys.len(), Key::OTHER);
+        tokens.iter_mut().enumerate().for_each(|(id, token)| *token = keys.key(id).unwrap_or(Key::OTHER));
+        let mut rows = LargeVec::filled(merges.len(), Row::default());
         let (first, second) = rows.split_at_mut(half);
         let second = Mutex::new(second);
         let look_up = |start, rows: &mut [Row]| find_tokens(vocabulary, &tokens, merges, start, rows);
