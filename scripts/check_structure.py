@@ -53,7 +53,7 @@ PYTHON = (
 """The tokenizer, and then the parts over it: each file or folder imports from those before it. A file belongs to the
 longest of these paths."""
 BUDGETS = {
-    **{"rust/core": 17_363, "rust/chat": 6_705, "rust/train": 3_172, "rust/explain": 3_816},
+    **{"rust/core": 17_362, "rust/chat": 6_705, "rust/train": 3_172, "rust/explain": 3_816},
     **{"rust/python": 4_729, "rust/wasm": 1_001},
     **{"tokenizer": 1_446, "chat": 975, "stores": 1_192, "corpus": 4_274, "lab": 7_975},
     **{"adapters": 539, "cli": 2_891, "": 494},

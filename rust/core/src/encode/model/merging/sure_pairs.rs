@@ -13,7 +13,6 @@
 //! A table of all pairs, 16 bytes each; O(1) per pair. `bpe::whole_chars` does the same for characters.
 
 use super::symbol::{Merge, NO_MERGE, NO_RANK, Symbol};
-use crate::work::large_vec::LargeVec;
 use crate::work::memory::filled;
 
 /// Added to the merged symbol of a pair that is never sure. All symbols are lower.
@@ -53,7 +52,7 @@ impl Pair {
 
 /// All pairs of bytes.
 #[derive(Debug)]
-pub(crate) struct SurePairs(LargeVec<Pair>);
+pub(crate) struct SurePairs(Vec<Pair>);
 
 heap_bytes!(Pair; SurePairs: 0);
 
@@ -141,14 +140,14 @@ impl Ends {
 /// Collects [`SurePairs`] from the texts that merges make.
 #[derive(Debug)]
 pub(crate) struct SurePairsBuilder {
-    pairs: LargeVec<Pair>,
+    pairs: Vec<Pair>,
     /// For each pair, the lowest rank of a merge whose text is longer and starts or ends with the pair.
     further: Vec<u32>,
 }
 
 impl Default for SurePairsBuilder {
     fn default() -> Self {
-        Self { pairs: LargeVec::filled(256 * ROW, NO_PAIR), further: filled(256 * ROW, NO_RANK) }
+        Self { pairs: filled(256 * ROW, NO_PAIR), further: filled(256 * ROW, NO_RANK) }
     }
 }
 
