@@ -194,6 +194,7 @@ impl Tokenizer {
         let pieces = if is_sure { OnceLock::new() } else { TokenPieces::new(&vocabulary)?.into() };
         let lengths = OnceLock::new();
         let piece_order = OnceLock::new();
+        // The first call would make a scratch space. It is made here, by encoding something with the repaired vocabulary.
         let mut first = Scratch::with_cache_limit(Scratch::DEFAULT_CACHE_LIMIT);
         model.encode(&vocabulary, fragment, &mut first.model, &mut encoded);
         if let Some(cache) = first.model.cache().filter(|_| vocabulary.len() >= MANY_TOKENS) {

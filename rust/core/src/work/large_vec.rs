@@ -51,7 +51,7 @@ impl<T: Copy> LargeVec<T> {
     }
 
     /// A copy of items. Unwinds if there is not enough memory.
-    pub(crate) fn copied(items: &[T]) -> Self {
+    fn copied(items: &[T]) -> Self {
         let mut vec = Self::with_room(items.len());
         // SAFETY: there is room for these items, and nothing else uses the memory.
         unsafe { vec.start.as_ptr().copy_from_nonoverlapping(items.as_ptr(), items.len()) };
@@ -127,7 +127,7 @@ pub(crate) fn ask_for_huge_pages(address: usize, len: usize) {
 }
 
 impl<T: Copy> From<Vec<T>> for LargeVec<T> {
-    /// Takes the memory over, or copies the items if they are large. Then it unwinds if there is not enough memory.
+    /// Takes the memory over. Large items are copied instead, which unwinds if there is not enough memory.
     fn from(items: Vec<T>) -> Self {
         let Ok(layout) = Layout::array::<T>(items.capacity()) else { return Self::copied(&items) };
         if size_of_val(&items[..]) >= LARGE {

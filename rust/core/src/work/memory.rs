@@ -46,7 +46,7 @@ pub(crate) fn has_room(bytes: usize) -> bool {
     std::hint::black_box(&mut Vec::<u8>::new()).try_reserve_exact(bytes).is_ok()
 }
 
-/// Unwinds.
+/// Unwinds with [`OutOfMemory`].
 #[cold]
 pub(crate) fn out_of_memory() -> ! {
     // Boxing a zero-sized payload does not allocate.
