@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::{fmt, io};
 
 use super::value::{MAX_ARRAY_LEN, MAX_BYTES, MAX_NESTING, MAX_STRING_LEN, Type};
-use crate::error::{OutOfMemory, VocabularyError, from};
+use crate::error::{OutOfMemory, VocabularyError, errors, from, messages};
 
 /// A file is not GGUF or is damaged, or a key has the wrong type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,26 +54,27 @@ pub enum Problem {
     OutOfMemory,
 }
 
-/// A field of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-#[non_exhaustive]
-pub enum Field {
-    Magic,
-    Version,
-    NumTensors,
-    NumKeys,
-    Key,
-    KeyLength,
-    ValueType,
-    Value,
-    String,
-    StringLength,
-    Array,
-    ElementType,
-    ArrayLength,
-    /// A string of an array, by its index.
-    Element(usize),
+messages! {
+    /// A field of a file.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[allow(missing_docs)]
+    #[non_exhaustive]
+    pub enum Field {
+        Magic => "the magic bytes";
+        Version => "the version";
+        NumTensors => "the number of tensors";
+        NumKeys => "the number of keys";
+        Key => "a key";
+        KeyLength => "the length of a key";
+        ValueType => "the value type";
+        Value => "a value";
+        String => "a string";
+        StringLength => "the length of a string";
+        Array => "an array";
+        ElementType => "the element type of an array";
+        ArrayLength => "the length of an array";
+        Element(index: usize) => "string {index} of an array";
+    }
 }
 
 /// The type that a key should have.
@@ -154,27 +155,6 @@ impl fmt::Display for Problem {
     }
 }
 
-impl fmt::Display for Field {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Magic => "the magic bytes",
-            Self::Version => "the version",
-            Self::NumTensors => "the number of tensors",
-            Self::NumKeys => "the number of keys",
-            Self::Key => "a key",
-            Self::KeyLength => "the length of a key",
-            Self::ValueType => "the value type",
-            Self::Value => "a value",
-            Self::String => "a string",
-            Self::StringLength => "the length of a string",
-            Self::Array => "an array",
-            Self::ElementType => "the element type of an array",
-            Self::ArrayLength => "the length of an array",
-            Self::Element(index) => return write!(f, "string {index} of an array"),
-        })
-    }
-}
-
 impl fmt::Display for GgufError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.problem.fmt(f)?;
@@ -191,32 +171,21 @@ impl fmt::Display for GgufError {
 
 impl std::error::Error for GgufError {}
 
-/// Why a tokenizer cannot be loaded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LoadError {
-    /// The file cannot be read: the kind and the message of the system's error.
-    Read(io::ErrorKind, String),
-    /// The file is not GGUF or is damaged, or names no tokenizer.
-    Gguf(GgufError),
-    /// The file is valid, but its vocabulary cannot be used.
-    Vocabulary(VocabularyError),
-    /// Any of these, with the path of the file.
-    File(PathBuf, Box<LoadError>),
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(_, message) => f.write_str(message),
-            Self::Gguf(error) => error.fmt(f),
-            Self::Vocabulary(error) => error.fmt(f),
-            Self::File(path, error) => write!(f, "{}: {error}", path.display()),
-        }
+errors! {
+    /// Why a tokenizer cannot be loaded.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum LoadError {
+        /// The file cannot be read: the kind and the message of the system's error.
+        Read(kind: io::ErrorKind, message: String) => "{message}";
+        /// The file is not GGUF or is damaged, or names no tokenizer.
+        Gguf(error: GgufError) => "{error}";
+        /// The file is valid, but its vocabulary cannot be used.
+        Vocabulary(error: VocabularyError) => "{error}";
+        /// Any of these, with the path of the file.
+        File(path: PathBuf, error: Box<LoadError>) => "{}: {error}", path.display();
     }
 }
-
-impl std::error::Error for LoadError {}
 
 impl From<io::Error> for LoadError {
     fn from(error: io::Error) -> Self {

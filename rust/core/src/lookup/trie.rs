@@ -17,6 +17,7 @@ mod sorted;
 
 use std::fmt;
 
+use crate::error::errors;
 use crate::work::heap::HeapBytes;
 use crate::work::large_vec::LargeVec;
 
@@ -200,28 +201,16 @@ impl fmt::Debug for Node {
     }
 }
 
-/// Why a [`DoubleArray`] cannot be built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrieError {
-    /// A value is too large.
-    Value(
-        /// The value.
-        u32,
-    ),
-    /// There are too many keys or nodes to number.
-    TooLarge,
-}
-
-impl fmt::Display for TrieError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Value(value) => write!(f, "the value {value} of a trie is not below {}", DoubleArray::MAX_VALUE),
-            Self::TooLarge => write!(f, "a trie cannot hold more than {} nodes", Node::MAX_BASE),
-        }
+errors! {
+    /// Why a [`DoubleArray`] cannot be built.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum TrieError {
+        /// A value is too large.
+        Value(value: u32) => "the value {value} of a trie is not below {}", DoubleArray::MAX_VALUE;
+        /// There are too many keys or nodes to number.
+        TooLarge => "a trie cannot hold more than {} nodes", Node::MAX_BASE;
     }
 }
-
-impl std::error::Error for TrieError {}
 
 impl From<TrieError> for crate::error::VocabularyError {
     fn from(_: TrieError) -> Self {

@@ -8,12 +8,11 @@
 //!
 //! O(total length of both texts).
 
-use std::fmt;
 use std::ops::Range;
 
 use crate::decode::{DecodeOptions, opening};
 use crate::encode::normalizer::wordpiece::{Class, WordPieceNormalizer};
-use crate::error::{DecodeError, OutOfMemory, from_out_of_memory};
+use crate::error::{DecodeError, OutOfMemory, errors, from_out_of_memory};
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::tokenizer::Tokenizer;
@@ -24,46 +23,32 @@ use crate::work::memory::{self, append, push};
 /// A range of the tokens of each of two tokenizers.
 pub type AlignedTokens = (Range<usize>, Range<usize>);
 
-/// Why tokens cannot be aligned.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AlignError {
-    /// The ids of the first or of the second tokenizer cannot be decoded.
-    Decode {
-        /// Whether they are those of the second tokenizer.
-        is_second: bool,
-        /// Why not.
-        error: DecodeError,
-    },
-    /// The texts are not the same.
-    TextsDiffer {
-        /// For each tokenizer, the token in which they start to differ, or the number of its tokens if its text ends
-        /// there.
-        tokens: [usize; 2],
-        /// For each, what its text has there: a few characters.
-        texts: [String; 2],
-    },
-    /// There is not enough memory.
-    OutOfMemory,
-}
-
-impl fmt::Display for AlignError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Decode { is_second, error } => {
-                write!(f, "the ids of the {} tokenizer: {error}", if *is_second { "second" } else { "first" })
-            }
-            Self::TextsDiffer { tokens: [a, b], texts: [text_a, text_b] } => write!(
-                f,
-                "the ids stand for different texts: {text_a:?} at token {a} of the first tokenizer, {text_b:?} at \
-                 token {b} of the second"
-            ),
-            Self::OutOfMemory => OutOfMemory.fmt(f),
-        }
+errors! {
+    /// Why tokens cannot be aligned.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum AlignError {
+        /// The ids of the first or of the second tokenizer cannot be decoded.
+        Decode {
+            /// Whether they are those of the second tokenizer.
+            is_second: bool,
+            /// Why not.
+            error: DecodeError,
+        } => "the ids of the {} tokenizer: {error}", if *is_second { "second" } else { "first" };
+        /// The texts are not the same.
+        TextsDiffer {
+            /// For each tokenizer, the token in which they start to differ, or the number of its tokens if its text
+            /// ends there.
+            tokens: [usize; 2],
+            /// For each, what its text has there: a few characters.
+            texts: [String; 2],
+        } =>
+            "the ids stand for different texts: {:?} at token {} of the first tokenizer, {:?} at token {} of the \
+             second", texts[0], tokens[0], texts[1], tokens[1];
+        /// There is not enough memory.
+        OutOfMemory => "{OutOfMemory}";
     }
 }
-
-impl std::error::Error for AlignError {}
 
 from_out_of_memory!(AlignError);
 

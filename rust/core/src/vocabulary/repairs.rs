@@ -8,44 +8,37 @@
 //! Deviations: (1) a text that llama.cpp looks up unchecked and does not find is a typed error.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use super::hash_order::first_in_iteration_order;
 use super::{Attributes, Definition, Kind, SLOTS, SpecialIds, Vocabulary};
-use crate::error::VocabularyError;
+use crate::error::{VocabularyError, messages};
 use crate::token::{NULL_TOKEN, TokenId};
 use crate::work::heap::HeapBytes;
 use crate::work::introsort::{Inconsistent, introsort_by};
 use crate::work::memory::{collect, with_room};
 
-/// A change to a vocabulary at load.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
-#[non_exhaustive]
-#[rustfmt::skip]
-pub enum Repair {
-    /// The file does not name a pre-tokenizer, so `default` is used.
-    DefaultPreTokenizer,
-    /// A token without a text is named `[EMPTY_<id>]`.
-    Empty { id: TokenId },
-    /// A default id that no token has is dropped.
-    DefaultOutOfRange { name: &'static str, id: TokenId },
-    /// An id in the file that no token has is ignored.
-    OutOfRange { name: &'static str, id: u32 },
-    /// Gemma 4 always adds BOS.
-    AddBos,
-    FoundByText { name: &'static str, id: TokenId, text: String },
-    /// A special token is marked as a control token.
-    Control { id: TokenId, text: String },
-    /// A token is marked as user-defined, so it is always shown.
-    UserDefined { id: TokenId, text: &'static str },
-    /// A token is taken out of those that end generation.
-    NotEnd { id: TokenId, text: String },
-    /// Phi-3's special tokens take the whitespace after them.
-    StripsRight,
-    /// A mask token takes the whitespace before it.
-    StripsLeft { id: TokenId, text: &'static str },
-    MissingMask { text: &'static str },
+messages! {
+    /// A change to a vocabulary at load.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[allow(missing_docs)]
+    #[non_exhaustive]
+    pub enum Repair {
+        DefaultPreTokenizer => "the file names no pre-tokenizer: default used";
+        Empty { id: TokenId } => "token {id} has no text: named [EMPTY_{id}]";
+        DefaultOutOfRange { name: &'static str, id: TokenId } =>
+            "the default {name} id {id} is out of range: there is none";
+        OutOfRange { name: &'static str, id: u32 } => "the {name} id {id} is out of range: ignored";
+        AddBos => "add_bos set: Gemma 4 needs it";
+        FoundByText { name: &'static str, id: TokenId, text: String } =>
+            "{name} is token {id}, found by its text {text:?}";
+        Control { id: TokenId, text: String } => "token {id} {text:?} looks like a control token: marked as one";
+        UserDefined { id: TokenId, text: &'static str } =>
+            "token {id} {text:?} is always shown: marked as user-defined";
+        NotEnd { id: TokenId, text: String } => "token {id} {text:?} does not end generation in this vocabulary";
+        StripsRight => "Phi-3: special tokens take the whitespace after them";
+        StripsLeft { id: TokenId, text: &'static str } => "token {id} {text:?} takes the whitespace before it";
+        MissingMask { text: &'static str } => "the mask token {text:?} is missing";
+    }
 }
 
 impl HeapBytes for Repair {
@@ -53,31 +46,6 @@ impl HeapBytes for Repair {
         match self {
             Self::FoundByText { text, .. } | Self::Control { text, .. } | Self::NotEnd { text, .. } => text.capacity(),
             _ => 0,
-        }
-    }
-}
-
-impl fmt::Display for Repair {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DefaultPreTokenizer => f.write_str("the file names no pre-tokenizer: default used"),
-            Self::Empty { id } => write!(f, "token {id} has no text: named [EMPTY_{id}]"),
-            Self::DefaultOutOfRange { name, id } => {
-                write!(f, "the default {name} id {id} is out of range: there is none")
-            }
-            Self::OutOfRange { name, id } => write!(f, "the {name} id {id} is out of range: ignored"),
-            Self::AddBos => f.write_str("add_bos set: Gemma 4 needs it"),
-            Self::FoundByText { name, id, text } => write!(f, "{name} is token {id}, found by its text {text:?}"),
-            Self::Control { id, text } => {
-                write!(f, "token {id} {text:?} looks like a control token: marked as one")
-            }
-            Self::UserDefined { id, text } => {
-                write!(f, "token {id} {text:?} is always shown: marked as user-defined")
-            }
-            Self::NotEnd { id, text } => write!(f, "token {id} {text:?} does not end generation in this vocabulary"),
-            Self::StripsRight => f.write_str("Phi-3: special tokens take the whitespace after them"),
-            Self::StripsLeft { id, text } => write!(f, "token {id} {text:?} takes the whitespace before it"),
-            Self::MissingMask { text } => write!(f, "the mask token {text:?} is missing"),
         }
     }
 }

@@ -11,9 +11,9 @@
 //!
 //! Deviations: (1) a buffer is at most 4 GiB, which is what 32-bit starts can address.
 
-use std::fmt;
 use std::ops::Range;
 
+use crate::error::errors;
 use crate::work::memory::filled;
 
 /// The size of the length before each string in a GGUF array.
@@ -168,36 +168,23 @@ fn fits(len: usize) -> Result<(), StringsError> {
     if len > u32::MAX as usize - PREFIX { Err(StringsError::TooLarge { len }) } else { Ok(()) }
 }
 
-/// Why a sequence of strings cannot be indexed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "fields say what they are")]
-#[rustfmt::skip]
-pub enum StringsError {
-    /// The buffer ends too early: string `index` needs bytes at `offset`, or if `index` is 0, the lengths alone may not
-    /// fit.
-    Truncated { index: usize, offset: usize, needed: u64, left: usize },
-    /// A string is longer than llama.cpp allows. Its length is at byte `offset`.
-    TooLong { index: usize, offset: usize, len: u64 },
-    /// The buffer is larger than 4 GiB.
-    TooLarge { len: usize },
-}
-
-impl fmt::Display for StringsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Truncated { index, offset, needed, left } => {
-                write!(f, "string {index} needs {needed} bytes at byte {offset}, but only {left} are left")
-            }
-            Self::TooLong { index, offset, len } => {
-                write!(f, "string {index} at byte {offset} declares {len} bytes, more than the {MAX_LEN} allowed")
-            }
-            Self::TooLarge { len } => write!(f, "{len} bytes of strings are more than 32-bit offsets can address"),
-        }
+errors! {
+    /// Why a sequence of strings cannot be indexed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[non_exhaustive]
+    #[allow(missing_docs, reason = "fields say what they are")]
+    pub enum StringsError {
+        /// The buffer ends too early: string `index` needs bytes at `offset`, or if `index` is 0, the lengths alone may
+        /// not fit.
+        Truncated { index: usize, offset: usize, needed: u64, left: usize } =>
+            "string {index} needs {needed} bytes at byte {offset}, but only {left} are left";
+        /// A string is longer than llama.cpp allows. Its length is at byte `offset`.
+        TooLong { index: usize, offset: usize, len: u64 } =>
+            "string {index} at byte {offset} declares {len} bytes, more than the {MAX_LEN} allowed";
+        /// The buffer is larger than 4 GiB.
+        TooLarge { len: usize } => "{len} bytes of strings are more than 32-bit offsets can address";
     }
 }
-
-impl std::error::Error for StringsError {}
 
 #[cfg(test)]
 mod tests {

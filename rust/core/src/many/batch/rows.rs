@@ -2,8 +2,7 @@
 //!
 //! Selecting is O(rows + their ids); padding is O(rows * length).
 
-use std::fmt;
-
+use crate::error::errors;
 use crate::many::batch::Batch;
 use crate::token::TokenId;
 use crate::work::interrupt;
@@ -157,32 +156,19 @@ pub struct Padded {
     pub length: usize,
 }
 
-/// Why rows cannot be padded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "fields say what they are")]
-#[rustfmt::skip]
-pub enum PaddingError {
-    /// A row has more ids than the requested length.
-    TooLong { row: usize, len: usize, length: usize },
-    /// The result does not fit into memory, or is far longer than any row.
-    TooLarge { rows: usize, length: usize },
-}
-
-impl fmt::Display for PaddingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong { row, len, length } => {
-                write!(f, "text {row} has {len} tokens, which is more than the length {length}")
-            }
-            Self::TooLarge { rows, length } => {
-                write!(f, "{rows} rows of {length} ids each are too large")
-            }
-        }
+errors! {
+    /// Why rows cannot be padded.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[non_exhaustive]
+    #[allow(missing_docs, reason = "fields say what they are")]
+    pub enum PaddingError {
+        /// A row has more ids than the requested length.
+        TooLong { row: usize, len: usize, length: usize } =>
+            "text {row} has {len} tokens, which is more than the length {length}";
+        /// The result does not fit into memory, or is far longer than any row.
+        TooLarge { rows: usize, length: usize } => "{rows} rows of {length} ids each are too large";
     }
 }
-
-impl std::error::Error for PaddingError {}
 
 #[cfg(test)]
 mod tests {

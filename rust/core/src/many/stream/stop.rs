@@ -12,36 +12,26 @@
 
 use std::collections::VecDeque;
 
-use crate::error::OutOfMemory;
+use crate::error::{OutOfMemory, errors};
 use crate::lookup::trie::backward::{Backward, ROOT};
 use crate::work::memory::{self, push, push_back};
 
-/// Why stop strings cannot be searched for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StopStringsError {
-    /// A stop string is empty: it would match everywhere.
-    Empty {
-        /// Its position among the stop strings.
-        index: usize,
-    },
-    /// Together they have more bytes than the automaton can number.
-    TooLarge,
-    /// There is not enough memory for the automaton.
-    OutOfMemory,
-}
-
-impl std::fmt::Display for StopStringsError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Empty { index } => write!(f, "stop string {index} is empty"),
-            Self::TooLarge => write!(f, "the stop strings are too long"),
-            Self::OutOfMemory => OutOfMemory.fmt(f),
-        }
+errors! {
+    /// Why stop strings cannot be searched for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum StopStringsError {
+        /// A stop string is empty: it would match everywhere.
+        Empty {
+            /// Its position among the stop strings.
+            index: usize,
+        } => "stop string {index} is empty";
+        /// Together they have more bytes than the automaton can number.
+        TooLarge => "the stop strings are too long";
+        /// There is not enough memory for the automaton.
+        OutOfMemory => "{OutOfMemory}";
     }
 }
-
-impl std::error::Error for StopStringsError {}
 
 /// Strings that end a text, prepared for the search.
 #[derive(Debug, Default)]
