@@ -7,7 +7,6 @@ pub(crate) mod interrupt;
 pub(crate) mod introsort;
 pub(crate) mod large_vec;
 pub(crate) mod memory;
-pub(crate) mod shared_vec;
 #[cfg(test)]
 pub(crate) mod steps;
 pub(crate) mod threads;

@@ -16,7 +16,7 @@ use std::convert::Infallible;
 
 use crate::encoder::Encoder;
 use crate::error::EncodeError;
-use crate::many::batch::join::{Group, Join, Memory};
+use crate::many::batch::join::{Group, Join};
 #[cfg(feature = "segmentation")]
 use crate::many::chunks::truncate::Truncation;
 use crate::token::TokenId;
@@ -163,8 +163,7 @@ impl Tokenizer {
         threads: usize,
         read: impl FnOnce(&mut BatchInput<'_, T>) -> Result<(), E>,
     ) -> Result<Result<Batch, (usize, EncodeError)>, E> {
-        let mut memory = Memory::default();
-        let join = Join::new();
+        let join = Join::default();
         let encode = |encoder: &mut Encoder<&Self>, text: Text<'_>, ids: &mut Vec<TokenId>| {
             match budget {
                 #[cfg(feature = "segmentation")]
@@ -176,16 +175,12 @@ impl Tokenizer {
             memory::extend(ids, last.into_iter());
             Ok(ids.len())
         };
-        let mut lent = Some(&mut memory);
         let mut reserve = |num_bytes: usize, num_texts: usize| {
-            if let Some(memory) = lent.take() {
-                let most = budget.map_or(usize::MAX, |(max_tokens, _)| max_tokens.saturating_mul(num_texts));
-                join.reserve(memory, most.min(num_bytes / BYTES_PER_ID + IDS_PER_TEXT * num_texts), num_texts);
-            }
+            let most = budget.map_or(usize::MAX, |(max_tokens, _)| max_tokens.saturating_mul(num_texts));
+            join.reserve(most.min(num_bytes / BYTES_PER_ID + IDS_PER_TEXT * num_texts), num_texts);
         };
         let result = self.share_texts(threads, encode, |number, group| join.put(number, group), &mut reserve, read)?;
-        let groups = join.into_groups();
-        Ok(result.and_then(|()| memory.into_batch(&groups)))
+        Ok(result.and_then(|()| join.into_batch()))
     }
 
     /// As [`Tokenizer::count_batch`], with the texts that `read` passes on, which other threads encode meanwhile.
@@ -198,7 +193,7 @@ impl Tokenizer {
         threads: usize,
         read: impl FnOnce(&mut BatchInput<'_, T>) -> Result<(), E>,
     ) -> Result<Result<Vec<usize>, (usize, EncodeError)>, E> {
-        let groups = InOrder::new();
+        let groups = InOrder::default();
         let count =
             |encoder: &mut Encoder<&Self>, text: Text<'_>, _: &mut Vec<TokenId>| encoder.count_with(text, options);
         let put = |number, group| {

@@ -16,11 +16,13 @@ struct Results<T> {
     waiting: BTreeMap<usize, T>,
 }
 
-impl<T> InOrder<T> {
-    pub(crate) fn new() -> Self {
+impl<T> Default for InOrder<T> {
+    fn default() -> Self {
         Self(Mutex::new(Results { next: 0, waiting: BTreeMap::new() }))
     }
+}
 
+impl<T> InOrder<T> {
     /// Takes a result. Numbers start at 0, and each is used once.
     pub(crate) fn put(&self, number: usize, result: T) {
         lock(&self.0).waiting.insert(number, result);
@@ -52,7 +54,7 @@ mod tests {
 
     #[test]
     fn results_leave_in_order() {
-        let results = InOrder::new();
+        let results = InOrder::default();
         results.put(1, 'b');
         assert!(results.has(0) && !results.has(1) && results.take().is_none());
         results.put(0, 'a');

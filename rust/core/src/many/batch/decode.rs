@@ -63,7 +63,7 @@ impl Tokenizer {
         threads: usize,
         mut take: impl FnMut(&mut dyn FnMut() -> Option<DecodedRows>) -> Result<(), E>,
     ) -> Result<(), DecodeBatchError<E>> {
-        let groups = InOrder::new();
+        let groups = InOrder::default();
         let decode = |(number, range)| groups.put(number, self.decode_group(rows, range, options));
         let work = |jobs: &Jobs<(usize, Range<usize>)>| jobs.for_each(decode);
         let mut take_decoded = || {
