@@ -1,4 +1,4 @@
-//! Cleans up spaces part by part: llama.cpp's three passes as three small state machines, each feeding the next.
+//! Cleans up spaces part by part: llama.cpp's three passes as three searches for a few strings, each feeding the next.
 //!
 //! A pass needs at most three bytes after a space to decide about it. Until then it holds the space and these bytes
 //! back. Bytes of a prompt take part but are not output. Text without a space before a space, mark or apostrophe is
@@ -13,46 +13,39 @@ use crate::work::interrupt::Ticker;
 use crate::work::memory::{append, push};
 
 /// A byte of the text, and whether it belongs to the prompt.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Byte {
     value: u8,
     is_prompt: bool,
 }
 
-/// The bytes that a pass holds back; the first one is a space.
+/// The bytes that a pass holds back: the beginning of one of its strings.
 #[derive(Debug, Clone, Default)]
 struct Held {
-    bytes: [Byte; 3],
+    values: [u8; 4],
+    of_prompt: [bool; 4],
     len: usize,
 }
 
 impl Held {
-    fn push(&mut self, byte: Byte) {
-        self.bytes[self.len] = byte;
+    fn push(&mut self, Byte { value, is_prompt }: Byte) {
+        (self.values[self.len], self.of_prompt[self.len]) = (value, is_prompt);
         self.len += 1;
     }
 
     /// Releases all of them.
     fn take(&mut self) -> impl Iterator<Item = Byte> + use<> {
-        let Self { bytes, len } = std::mem::take(self);
-        bytes.into_iter().take(len)
-    }
-
-    fn values(&self) -> [Option<u8>; 3] {
-        std::array::from_fn(|index| (index < self.len).then(|| self.bytes[index].value))
+        let Self { values, of_prompt, len } = std::mem::take(self);
+        (0..len).map(move |at| Byte { value: values[at], is_prompt: of_prompt[at] })
     }
 }
+
+/// The strings that each pass looks for. It removes their spaces.
+const PASSES: [&[&[u8]]; 3] = [&[b" .", b" ,", b" !", b" ?"], &[b" ' "], &[b" 's", b" 'm", b" 're", b" 've"]];
 
 /// The state of the three passes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Spaces {
-    /// Held back by the first pass, which removes a space before `.`, `,`, `!` and `?`.
-    before_mark: Option<Byte>,
-    /// Held back by the second pass, which removes the spaces around a lone apostrophe.
-    around_apostrophe: Held,
-    /// Held back by the third pass, which removes a space before `'s`, `'m`, `'re` and `'ve`.
-    before_contraction: Held,
-}
+pub(crate) struct Spaces([Held; 3]);
 
 impl Spaces {
     /// Takes more bytes and appends those that stay, except bytes of the prompt.
@@ -61,96 +54,69 @@ impl Spaces {
         let mut ticker = Ticker::default();
         while !bytes.is_empty() {
             ticker.tick();
-            let num_plain = if self.holds_any() { 0 } else { num_plain(bytes) };
-            let (plain, rest) = bytes.split_at(num_plain);
-            if !is_prompt {
-                append(out, plain);
+            if self.0.iter().all(|held| held.len == 0) {
+                let (plain, rest) = bytes.split_at(num_plain(bytes));
+                if !is_prompt {
+                    append(out, plain);
+                }
+                bytes = rest;
+                // The most common string of the first pass.
+                if let [b' ', after @ ..] = rest
+                    && after.first().is_some_and(|mark| b".,!?".contains(mark))
+                {
+                    bytes = after;
+                    continue;
+                }
             }
-            bytes = rest;
             if let Some((&value, rest)) = bytes.split_first() {
-                self.marks(Byte { value, is_prompt }, out);
+                self.pass(0, Byte { value, is_prompt }, out);
                 bytes = rest;
             }
         }
         self.settle(out);
     }
 
-    fn holds_any(&self) -> bool {
-        self.before_mark.is_some() || self.around_apostrophe.len + self.before_contraction.len > 0
-    }
-
     /// Releases what a later pass holds back although an earlier one implies that it stays: a space held back by the
     /// first pass reaches the later ones as a space, or is removed and a mark follows.
     fn settle(&mut self, out: &mut Vec<u8>) {
-        let is_before_apostrophe = self.around_apostrophe.len == 1;
-        if is_before_apostrophe && self.before_mark.is_some() {
-            let [space, ..] = std::mem::take(&mut self.around_apostrophe).bytes;
-            self.contractions(space, out);
+        if self.0[1].len == 1 && self.0[0].len > 0 {
+            self.release(1, out);
         }
         // Then an earlier pass releases its space next, or a mark or apostrophe instead: not a letter of a contraction.
-        let is_space_earlier = self.around_apostrophe.len > 0 || self.before_mark.is_some();
-        if is_space_earlier && self.before_contraction.len > 1 {
-            self.before_contraction.take().for_each(|byte| emit(byte, out));
+        if self.0[2].len > 1 && self.0[0].len + self.0[1].len > 0 {
+            self.release(2, out);
         }
     }
 
     /// Ends the text: everything held back stays.
     pub(crate) fn flush(&mut self, out: &mut Vec<u8>) {
-        if let Some(space) = self.before_mark.take() {
-            self.apostrophes(space, out);
-        }
-        self.around_apostrophe.take().for_each(|byte| self.contractions(byte, out));
-        self.before_contraction.take().for_each(|byte| emit(byte, out));
+        (0..PASSES.len()).for_each(|number| self.release(number, out));
     }
 
-    fn marks(&mut self, byte: Byte, out: &mut Vec<u8>) {
-        if let Some(space) = self.before_mark.take()
-            && !b".,!?".contains(&byte.value)
-        {
-            self.apostrophes(space, out);
-        }
-        if byte.value == b' ' {
-            self.before_mark = Some(byte);
-        } else {
-            self.apostrophes(byte, out);
-        }
-    }
-
-    fn apostrophes(&mut self, byte: Byte, out: &mut Vec<u8>) {
-        match (self.around_apostrophe.values(), byte.value) {
-            ([None, ..], b' ') | ([Some(_), None, _], b'\'') => self.around_apostrophe.push(byte),
-            ([Some(_), Some(_), _], b' ') => {
-                let [_, apostrophe, _] = std::mem::take(&mut self.around_apostrophe).bytes;
-                self.contractions(apostrophe, out);
-            }
-            _ => {
-                self.around_apostrophe.take().for_each(|byte| self.contractions(byte, out));
-                match byte.value {
-                    b' ' => self.around_apostrophe.push(byte),
-                    _ => self.contractions(byte, out),
-                }
-            }
-        }
-    }
-
-    fn contractions(&mut self, byte: Byte, out: &mut Vec<u8>) {
-        let held = &mut self.before_contraction;
-        match (held.values(), byte.value) {
-            ([None, ..], b' ') | ([Some(_), None, _], b'\'') | ([Some(_), Some(_), None], b'r' | b'v') => {
+    /// Takes the next byte of a pass; after the last pass, outputs it. A pass that holds nothing back waits for a space.
+    #[inline]
+    fn pass(&mut self, first: usize, byte: Byte, out: &mut Vec<u8>) {
+        let takes = |&number: &usize| byte.value == b' ' || self.0[number].len > 0;
+        let Some(number) = (first..PASSES.len()).find(takes) else { return emit(byte, out) };
+        let held = &mut self.0[number];
+        // Strings that begin alike, up to letters that the same byte follows, need no telling apart.
+        match PASSES[number].iter().find(|string| string.get(held.len) == Some(&byte.value)) {
+            Some(string) if string.len() > held.len + 1 => held.push(byte),
+            Some(_) => {
                 held.push(byte);
+                let kept = held.take().filter(|byte| byte.value != b' ');
+                kept.for_each(|byte| self.pass(number + 1, byte, out));
             }
-            ([Some(_), Some(_), None], b's' | b'm') | ([Some(_), Some(_), Some(_)], b'e') => {
-                held.take().skip(1).for_each(|byte| emit(byte, out));
-                emit(byte, out);
-            }
-            _ => {
-                held.take().for_each(|byte| emit(byte, out));
-                match byte.value {
-                    b' ' => held.push(byte),
-                    _ => emit(byte, out),
-                }
+            None => {
+                self.release(number, out);
+                self.pass(number, byte, out);
             }
         }
+    }
+
+    /// Has the next pass take what this one holds back.
+    fn release(&mut self, number: usize, out: &mut Vec<u8>) {
+        self.0[number].take().for_each(|byte| self.pass(number + 1, byte, out));
     }
 }
 
