@@ -36,22 +36,23 @@ pub struct DecodeOptions {
     pub clean_spaces: bool,
 }
 
-impl DecodeOptions {
-    /// Sets [`DecodeOptions::remove_special`].
-    pub fn remove_special(self, remove_special: bool) -> Self {
-        Self { remove_special, ..self }
-    }
-
-    /// Sets [`DecodeOptions::unparse_special`].
-    pub fn unparse_special(self, unparse_special: bool) -> Self {
-        Self { unparse_special, ..self }
-    }
-
-    /// Sets [`DecodeOptions::clean_spaces`].
-    pub fn clean_spaces(self, clean_spaces: bool) -> Self {
-        Self { clean_spaces, ..self }
-    }
+/// Methods that set the fields of options.
+macro_rules! setters {
+    ($options:ident: $($name:ident($field:ident: $kind:ty)),+ $(,)?) => {
+        impl $options {
+            $(
+                #[doc = concat!("Sets [`", stringify!($options), "::", stringify!($field), "`].")]
+                pub fn $name(self, $field: $kind) -> Self {
+                    Self { $field, ..self }
+                }
+            )+
+        }
+    };
 }
+pub(crate) use setters;
+
+setters!(DecodeOptions: remove_special(remove_special: bool), unparse_special(unparse_special: bool),
+    clean_spaces(clean_spaces: bool));
 
 /// Appends the text that `ids` stand for.
 ///

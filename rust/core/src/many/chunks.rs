@@ -20,6 +20,7 @@ use std::borrow::{Borrow, Cow};
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use crate::decode::setters;
 use crate::encode::scratch::Scratch;
 use crate::encode::sink::{Count, Spans};
 use crate::encoder::Encoder;
@@ -63,31 +64,14 @@ pub struct SplitOptions {
     pub prefix: Vec<u8>,
 }
 
+setters!(SplitOptions: overlap(overlap: usize), boundaries(boundaries: Vec<Boundary>),
+    places(places: Vec<Vec<usize>>), prefix(prefix: Vec<u8>));
+
 impl SplitOptions {
     /// Chunks without overlap or prefix, cut between paragraphs, lines, sentences and words if possible.
     pub fn new(max_tokens: usize) -> Self {
         let boundaries = vec![Boundary::Paragraph, Boundary::Line, Boundary::Sentence, Boundary::Word];
         Self { max_tokens, overlap: 0, boundaries, places: Vec::new(), prefix: Vec::new() }
-    }
-
-    /// Sets [`SplitOptions::overlap`].
-    pub fn overlap(self, overlap: usize) -> Self {
-        Self { overlap, ..self }
-    }
-
-    /// Sets [`SplitOptions::boundaries`].
-    pub fn boundaries(self, boundaries: Vec<Boundary>) -> Self {
-        Self { boundaries, ..self }
-    }
-
-    /// Sets [`SplitOptions::places`].
-    pub fn places(self, places: Vec<Vec<usize>>) -> Self {
-        Self { places, ..self }
-    }
-
-    /// Sets [`SplitOptions::prefix`].
-    pub fn prefix(self, prefix: Vec<u8>) -> Self {
-        Self { prefix, ..self }
     }
 
     /// Reads the text for boundaries that depend on all of it, and lists their places instead. Returns the wholes.

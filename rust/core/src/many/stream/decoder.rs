@@ -20,7 +20,7 @@ use std::sync::Arc;
 use super::characters::{REPLACEMENT, Utf8Decoder};
 use super::stop::{Search, StopStrings};
 use crate::decode::spaces::Spaces;
-use crate::decode::{DecodeOptions, is_removed_eos, opening};
+use crate::decode::{DecodeOptions, is_removed_eos, opening, setters};
 use crate::error::DecodeError;
 use crate::token::TokenId;
 use crate::tokenizer::Tokenizer;
@@ -40,22 +40,7 @@ pub struct StreamDecodeOptions {
     pub stop: Arc<StopStrings>,
 }
 
-impl StreamDecodeOptions {
-    /// Sets [`StreamDecodeOptions::decode`].
-    pub fn decode(self, decode: DecodeOptions) -> Self {
-        Self { decode, ..self }
-    }
-
-    /// Sets [`StreamDecodeOptions::is_text`].
-    pub fn text(self, is_text: bool) -> Self {
-        Self { is_text, ..self }
-    }
-
-    /// Sets [`StreamDecodeOptions::stop`].
-    pub fn stop(self, stop: Arc<StopStrings>) -> Self {
-        Self { stop, ..self }
-    }
-}
+setters!(StreamDecodeOptions: decode(decode: DecodeOptions), text(is_text: bool), stop(stop: Arc<StopStrings>));
 
 /// Decodes ids as they arrive. Cloning one is cheap: it holds little more than the bytes held back.
 ///
