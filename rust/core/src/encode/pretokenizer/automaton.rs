@@ -63,6 +63,14 @@ impl FailedRun {
     }
 }
 
+/// An attempt at the end of a text.
+struct OpenAttempt {
+    row: usize,
+    /// Where it entered its state or last matched.
+    since: usize,
+    matched: Option<usize>,
+}
+
 impl Automaton {
     /// Compiles a pattern of the table; a test compiles every row.
     ///
@@ -176,19 +184,38 @@ impl Automaton {
     fn far_end(
         &self,
         text: &[u8],
+        at: usize,
+        end: usize,
+        row: usize,
+        matched: Option<usize>,
+        failed: &mut FailedRun,
+    ) -> Option<usize> {
+        self.decided_end(text, at, end, row, matched, failed).unwrap_or_else(|open| {
+            let last = self.last(open.row, end, open.matched);
+            if last != Some(end) {
+                failed.record(open.row, open.since, end);
+            }
+            last
+        })
+    }
+
+    /// The end of the match of an attempt that has reached `at`, or the attempt as it is at the end of the text.
+    #[inline]
+    fn decided_end(
+        &self,
+        text: &[u8],
         mut at: usize,
         end: usize,
         mut row: usize,
         mut matched: Option<usize>,
         failed: &mut FailedRun,
-    ) -> Option<usize> {
-        // Where the attempt entered its state or last matched.
+    ) -> Result<Option<usize>, OpenAttempt> {
         let mut since = at;
         let mut ticker = Ticker::default();
         while at < end {
             ticker.tick();
             if since == at && row == failed.row && (failed.start..=failed.end).contains(&at) {
-                return matched;
+                return Ok(matched);
             }
             let (next, ends_here, len) = self.step(text, text, row, at);
             if ends_here {
@@ -197,17 +224,13 @@ impl Automaton {
                 failed.record(row, since, at);
             }
             if next == DEAD {
-                return matched;
+                return Ok(matched);
             }
             at += len;
             since = if ends_here || next != row { at } else { since };
             row = next;
         }
-        let last = self.last(row, end, matched);
-        if last != Some(end) {
-            failed.record(row, since, end);
-        }
-        last
+        Err(OpenAttempt { row, since, matched })
     }
 
     /// Takes the character at `at`. Returns the row of the next state, whether a match ends before this character, and

@@ -25,13 +25,13 @@ impl Automaton {
                 continue;
             }
             ticker.tick();
-            match self.decided_end(text, at, end, &mut failed) {
-                None => return at,
-                Some(match_end) if match_end > at => {
+            match self.decided_end(text, at, end, START * self.stride, None, &mut failed) {
+                Err(_) => return at,
+                Ok(Some(match_end)) if match_end > at => {
                     matched(at, match_end);
                     at = match_end;
                 }
-                Some(_) => at += utf8::sequence_len(text[at]),
+                Ok(_) => at += utf8::sequence_len(text[at]),
             }
         }
         end
@@ -50,32 +50,5 @@ impl Automaton {
             }
         }
         successors
-    }
-
-    /// The end of the match that starts at `start`, or `start` if none does; `None` if that depends on later text.
-    fn decided_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> Option<usize> {
-        let mut row = START * self.stride;
-        let mut at = start;
-        let mut matched = start;
-        // Where the attempt entered its current state or last matched.
-        let mut since = at;
-        while at < end {
-            if since == at && row == failed.row && (failed.start..=failed.end).contains(&at) {
-                return Some(matched);
-            }
-            let (next, ends_here, len) = self.step(text, text, row, at);
-            if ends_here {
-                matched = at;
-            } else if next == DEAD {
-                failed.record(row, since, at);
-            }
-            if next == DEAD {
-                return Some(matched);
-            }
-            at += len;
-            since = if ends_here || next != row { at } else { since };
-            row = next;
-        }
-        None
     }
 }

@@ -128,20 +128,6 @@ pub struct Learned {
 }
 
 impl Learned {
-    /// Spends what has been earned.
-    #[cfg(test)]
-    pub(crate) fn spend(&mut self) {
-        self.credit = 0;
-    }
-
-    #[cfg(test)]
-    pub(crate) fn heap_bytes(&self) -> usize {
-        let of_state = |state: &Vec<StageState>| 2 * state.iter().map(StageState::bytes).sum::<usize>();
-        let states = self.states.iter().map(of_state).sum::<usize>();
-        let lists = self.lists.iter().map(|list| 2 * list.capacity() * size_of::<usize>()).sum::<usize>();
-        self.table.capacity() * size_of::<Transition>() + states + lists + self.page_classes.capacity() + NUM_PAGES * 2
-    }
-
     /// Starts a text.
     pub(super) fn start(&mut self, stages: &[Stage]) {
         if self.states.is_empty() {
@@ -302,5 +288,28 @@ impl Learned {
         self.lists.clear();
         self.number_of_list(Vec::new());
         self.number_of_state(stages, stages.iter().map(StageState::new).collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Learned, NUM_PAGES, StageState, Transition};
+
+    impl Learned {
+        /// Spends what has been earned.
+        pub(crate) fn spend(&mut self) {
+            self.credit = 0;
+        }
+
+        pub(crate) fn heap_bytes(&self) -> usize {
+            let of_state = |state: &Vec<StageState>| 2 * state.iter().map(StageState::bytes).sum::<usize>();
+            let states = self.states.iter().map(of_state).sum::<usize>();
+            let lists = self.lists.iter().map(|list| 2 * list.capacity() * size_of::<usize>()).sum::<usize>();
+            self.table.capacity() * size_of::<Transition>()
+                + states
+                + lists
+                + self.page_classes.capacity()
+                + NUM_PAGES * 2
+        }
     }
 }

@@ -71,11 +71,6 @@ impl StageState {
         };
         Self { row, is_open: false, has_matched: false, held: Vec::new() }
     }
-
-    #[cfg(test)]
-    pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.held.capacity()
-    }
 }
 
 /// One event on its way through all stages.
@@ -178,6 +173,17 @@ impl Walk<'_> {
         let was_open = std::mem::replace(&mut self.states[at].is_open, event != Event::End);
         if was_open || event != Event::End {
             self.take(at + 1, event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StageState;
+
+    impl StageState {
+        pub(in crate::encode::pretokenizer) fn bytes(&self) -> usize {
+            size_of::<Self>() + self.held.capacity()
         }
     }
 }
