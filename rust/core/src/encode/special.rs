@@ -23,7 +23,7 @@ use memchr::memmem;
 
 use crate::error::VocabularyError;
 use crate::lookup::trie::DoubleArray;
-use crate::lookup::trie::backward::{Backward, ROOT, SHORT};
+use crate::lookup::trie::backward::{Backward, SHORT};
 use crate::token::TokenId;
 use crate::vocabulary::{Attributes, Vocabulary};
 use crate::work::heap::HeapBytes;
@@ -173,18 +173,22 @@ impl Specials {
     /// Marks the special texts that occur in `text`; leaves `present` empty if none does.
     fn find_present(&self, text: &[u8], present: &mut Vec<bool>) {
         present.clear();
-        if let Some(long) = self.long.as_ref().filter(|_| text.len() > SHORT) {
-            return self.find_present_of_long(long, text, present);
-        }
+        let mut starts = self.long.as_ref().filter(|_| text.len() > SHORT).map(|long| long.starts(text));
         let mut ticker = Ticker::default();
         let mut look_up = |at: usize| {
             ticker.tick();
+            let mut was_present = |(_, place): (usize, u32)| {
+                present.resize(self.order.len(), false);
+                std::mem::replace(&mut present[place as usize], true)
+            };
+            if let Some(starts) = &mut starts {
+                // The longest one comes first, and the shorter ones have been found together with it.
+                starts.keys(at).any(was_present);
+                return;
+            }
             #[cfg(test)]
             crate::work::steps::count(1 + self.trie.longest_walk(&text[at..]));
-            for (_, place) in self.trie.common_prefix_matches(&text[at..]) {
-                present.resize(self.order.len(), false);
-                present[place as usize] = true;
-            }
+            self.trie.common_prefix_matches(&text[at..]).for_each(|found| _ = was_present(found));
         };
         match self.few_first.as_deref() {
             Some([]) => {}
@@ -196,21 +200,6 @@ impl Specials {
                     if self.is_first[usize::from(byte)] {
                         look_up(at);
                     }
-                }
-            }
-        }
-    }
-
-    /// The same by one pass that does not search again from each position.
-    fn find_present_of_long(&self, long: &Backward, text: &[u8], present: &mut Vec<bool>) {
-        let mut state = ROOT;
-        for &byte in interrupt::ticking(text.iter().rev()) {
-            state = long.step(state, byte);
-            for (_, place) in long.keys(state) {
-                present.resize(self.order.len(), false);
-                // The shorter ones have been found together with this one.
-                if std::mem::replace(&mut present[place as usize], true) {
-                    break;
                 }
             }
         }
