@@ -155,6 +155,6 @@ pub mod tables {
 
     /// All values of `tokenizer.ggml.model` with their algorithms.
     pub fn models() -> impl Iterator<Item = (&'static str, Kind)> {
-        defaults::MODELS.iter().map(|row| (row.name, row.algorithm.kind()))
+        defaults::MODELS.iter().map(|row| (row.name, row.kind))
     }
 }

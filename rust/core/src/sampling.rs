@@ -14,6 +14,7 @@ use crate::error::EncodeError;
 use crate::text::unicode::utf8::is_boundary;
 use crate::token::TokenId;
 use crate::tokenizer::{AsText, EncodeOptions, MAX_TEXT, Text, Tokenizer};
+use crate::vocabulary::Kind;
 use crate::work::memory::push;
 
 /// Takes ids from the algorithms' ways without caches.
@@ -48,15 +49,15 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
         }
         self.work(|tokenizer, scratch| {
             let is_path = sampler.way == Sampling::Path;
-            let place = scratch.model.sampler(tokenizer.model()).filter(|_| is_path == is_unigram);
-            let Some(place) = place else {
+            let is_sampled = matches!(tokenizer.vocabulary().kind(), Kind::Spm | Kind::Bpe | Kind::Unigram);
+            if !is_sampled || is_path != is_unigram {
                 let (way, kinds) = if is_path { ("alpha", UNIGRAM) } else { ("dropout", "byte-pair and SPM") };
                 return Err(EncodeError::NotSampled { way, kinds });
-            };
-            *place = Some(sampler.clone());
+            }
+            scratch.model.get().sampler = Some(sampler.clone());
             let mut sampled = Sampled(Vec::new());
             let result = tokenizer.encode_within(text.as_text(), None, options, scratch, &mut sampled);
-            if let Some(used) = scratch.model.sampler(tokenizer.model()).and_then(Option::take) {
+            if let Some(used) = scratch.model.get().sampler.take() {
                 *sampler = used;
             }
             result.map(|()| sampled.0)

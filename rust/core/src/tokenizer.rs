@@ -12,8 +12,10 @@ use std::sync::OnceLock;
 
 use crate::decode::{DecodeOptions, PieceOrder, TokenPieces, detokenize};
 use crate::encode::model::Fragment;
-use crate::encode::model::any::{AnyModel, AnyScratch};
+use crate::encode::model::ModelScratch;
+use crate::encode::model::any::AnyModel;
 use crate::encode::model::lengths::Lengths;
+use crate::encode::scratch::LazyScratch;
 use crate::encode::scratch::Scratch;
 use crate::encode::scratch::pool::ScratchPool;
 use crate::encode::sink::Sink;
@@ -185,7 +187,7 @@ impl Tokenizer {
         // llama.cpp tokenizes a newline before it repairs the vocabulary, so with the defaults of the model.
         let mut encoded: Vec<TokenId> = Vec::new();
         let fragment = Fragment { text: b"\n", start: 0, after_special: true, continues: false, is_utf8: true };
-        model.encode(&vocabulary, fragment, &mut AnyScratch::new(0), &mut encoded);
+        model.encode(&vocabulary, fragment, LazyScratch::new(0).get(), &mut encoded);
         vocabulary.set_newline(newline(&vocabulary, encoded.first().copied())?);
         vocabulary.repair(definition)?;
         model.apply_repairs(&vocabulary);
@@ -196,8 +198,8 @@ impl Tokenizer {
         let piece_order = OnceLock::new();
         // The first call would make a scratch space. It is made here, by encoding something with the repaired vocabulary.
         let mut first = Scratch::with_cache_limit(Scratch::DEFAULT_CACHE_LIMIT);
-        model.encode(&vocabulary, fragment, &mut first.model, &mut encoded);
-        if let Some(cache) = first.model.cache().filter(|_| vocabulary.len() >= MANY_TOKENS) {
+        model.encode(&vocabulary, fragment, first.model.get(), &mut encoded);
+        if let Some(cache) = first.model.cache().filter(|_| model.has_cache() && vocabulary.len() >= MANY_TOKENS) {
             cache.reserve(vocabulary.len() / 4);
         }
         let scratch = ScratchPool::with_space(first);
@@ -234,6 +236,7 @@ impl Tokenizer {
             sink.push(id, 0..0);
         }
         let Scratch { special, ids, model: model_scratch } = scratch;
+        let model_scratch = model_scratch.get();
         let specials = self.specials(options.parse_special);
         let mut after_special = true;
         let mut continues = options.continues;
@@ -272,7 +275,7 @@ impl Tokenizer {
     fn encode_tiled<S: Sink>(
         &self,
         mut fragment: Fragment<'_>,
-        scratch: &mut AnyScratch,
+        scratch: &mut ModelScratch,
         ids: &mut Vec<TokenId>,
         sink: &mut S,
     ) -> bool {

@@ -32,7 +32,7 @@ use crate::lookup::key::Key;
 use crate::token::TokenId;
 use crate::vocabulary::families::PreTokenizer;
 use crate::work::heap::HeapBytes;
-use defaults::Algorithm;
+use defaults::ModelRow;
 use spelling::byte_text;
 
 /// The algorithm of a vocabulary. llama.cpp calls WordPiece WPM, and Unigram UGM.
@@ -121,8 +121,7 @@ impl Settings {
 /// Token texts, scores, attributes, special tokens and settings.
 #[derive(Debug)]
 pub struct Vocabulary {
-    algorithm: Algorithm,
-    model: &'static str,
+    row: &'static ModelRow,
     pre: Option<&'static PreTokenizer>,
     size: usize,
     texts: Texts,
@@ -168,16 +167,12 @@ impl Vocabulary {
 
     /// The algorithm.
     pub fn kind(&self) -> Kind {
-        self.algorithm.kind()
-    }
-
-    pub(crate) fn algorithm(&self) -> Algorithm {
-        self.algorithm
+        self.row.kind
     }
 
     /// The algorithm by its name in the file (`tokenizer.ggml.model`).
     pub fn model(&self) -> &'static str {
-        self.model
+        self.row.name
     }
 
     /// The pre-tokenizer of a byte-pair vocabulary.
@@ -280,9 +275,9 @@ impl Vocabulary {
     ///
     /// They depend on the version of this crate, so they are for comparing inside one process.
     pub fn canonical_bytes(&self) -> Vec<u8> {
-        let Self { model, pre, size, special, settings, eog, .. } = self;
+        let Self { row, pre, size, special, settings, eog, .. } = self;
         let pre = pre.map(|pre| pre.name);
-        let mut bytes = format!("{:?}", (self.kind(), model, pre, size, special, settings, eog)).into_bytes();
+        let mut bytes = format!("{:?}", (row.kind, row.name, pre, size, special, settings, eog)).into_bytes();
         let mut add = |data: &[u8]| {
             bytes.extend_from_slice(&(data.len() as u64).to_le_bytes());
             bytes.extend_from_slice(data);

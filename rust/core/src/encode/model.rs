@@ -16,31 +16,56 @@ mod spm;
 pub(crate) mod unigram;
 mod wordpiece;
 
+use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::heap::HeapBytes;
+use bpe::BpeScratch;
 use cache::WordCache;
+use cache::probes::ProbeQueue;
+use cache::queue::WordQueue;
 use lengths::Lengths;
+use merging::Merging;
+use merging::pair_memo::PairMemo;
+use plamo2::Choices;
 use progress::Progress;
-use sampler::Sampler;
+use sampler::{Dropping, Sampler};
+use unigram::UnigramScratch;
+use wordpiece::NormalizedWord;
 
-/// Buffers that calls reuse, and a cache: one value per running call.
-pub(crate) trait ModelScratch: Default + Send {
-    /// The cache of words.
-    fn cache(&mut self) -> &mut WordCache;
+/// The scratch space of the algorithms: buffers that calls reuse, and a cache. Each algorithm uses a part of it.
+#[derive(Debug, Default)]
+pub(crate) struct ModelScratch {
+    /// Ids by words.
+    pub(crate) cache: WordCache,
+    /// Set while a text is sampled.
+    pub(crate) sampler: Option<Sampler>,
+    queue: WordQueue,
+    probes: ProbeQueue,
+    merger: Merger,
+    /// The text that SPM or Unigram encodes.
+    rewritten: Rewritten<'static>,
+    bpe: BpeScratch,
+    /// The word that WordPiece encodes.
+    word: NormalizedWord,
+    unigram: UnigramScratch,
+    /// PLaMo-2's choices in one segment.
+    choices: Choices,
+}
 
-    /// Where a sampler lies while a text is sampled, if the algorithm can do that.
-    fn sampler(&mut self) -> Option<&mut Option<Sampler>> {
-        None
-    }
+/// Scratch space for merging the pieces or segments of a text.
+#[derive(Debug, Default)]
+struct Merger {
+    merging: Merging,
+    memo: PairMemo,
+    dropping: Dropping,
+    /// A text with its spaces escaped, for SPM.
+    escaped: Vec<u8>,
 }
 
 /// A tokenization algorithm: built once from a vocabulary, then immutable and shared between threads.
 pub(crate) trait Model: HeapBytes + Sized + Send + Sync {
-    /// The scratch space that its calls reuse.
-    type Scratch;
-
     /// Builds the tables of the algorithm from a vocabulary that is declared, but not yet repaired.
     ///
     /// # Errors
@@ -55,7 +80,7 @@ pub(crate) trait Model: HeapBytes + Sized + Send + Sync {
         &self,
         vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
-        scratch: &mut Self::Scratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     );
 
@@ -85,7 +110,7 @@ pub(crate) trait Model: HeapBytes + Sized + Send + Sync {
         fragment: Fragment<'_>,
         is_end: bool,
         progress: &mut Progress,
-        scratch: &mut Self::Scratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) -> usize {
         let len = if is_end { fragment.text.len() } else { self.settled(vocabulary, fragment) };

@@ -5,10 +5,11 @@
 
 pub(crate) mod pool;
 
-use crate::encode::model::any::AnyScratch;
-use crate::encode::model::cache::DEFAULT_LIMIT;
+use crate::encode::model::ModelScratch;
+use crate::encode::model::cache::{DEFAULT_LIMIT, WordCache};
 use crate::encode::special::SpecialScratch;
 use crate::token::TokenId;
+use crate::work::memory;
 
 /// The memory that the calls of one tokenizer write to and reuse, including a cache.
 #[derive(Debug)]
@@ -16,7 +17,7 @@ pub(crate) struct Scratch {
     pub(crate) special: SpecialScratch,
     /// The ids of a fragment before their spans are computed.
     pub(crate) ids: Vec<TokenId>,
-    pub(crate) model: AnyScratch,
+    pub(crate) model: LazyScratch,
 }
 
 impl Scratch {
@@ -25,7 +26,7 @@ impl Scratch {
 
     /// An empty space whose cache takes at most `bytes` of memory. Nothing is allocated until the first text.
     pub(crate) fn with_cache_limit(bytes: usize) -> Self {
-        Self { special: SpecialScratch::default(), ids: Vec::new(), model: AnyScratch::new(bytes) }
+        Self { special: SpecialScratch::default(), ids: Vec::new(), model: LazyScratch::new(bytes) }
     }
 
     /// The memory that the cache has written to, in bytes.
@@ -37,6 +38,65 @@ impl Scratch {
     pub(crate) fn release_buffers(&mut self) {
         (self.special, self.ids) = (SpecialScratch::default(), Vec::new());
         self.model.release_buffers();
+    }
+}
+
+/// A [`ModelScratch`] that is made on first use. It is the only item of a vector: a `Box` would end the process if it
+/// found no memory.
+#[derive(Debug)]
+pub(crate) struct LazyScratch {
+    /// The most memory of the cache, in bytes.
+    cache_limit: usize,
+    scratch: Vec<ModelScratch>,
+}
+
+impl LazyScratch {
+    /// An empty space whose cache takes at most this many bytes.
+    pub(crate) fn new(cache_limit: usize) -> Self {
+        Self { cache_limit, scratch: Vec::new() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&mut self) -> &mut ModelScratch {
+        if self.scratch.is_empty() {
+            self.fill();
+        }
+        &mut self.scratch[0]
+    }
+
+    /// Not inlined, because it needs a large stack frame.
+    #[cold]
+    #[inline(never)]
+    fn fill(&mut self) {
+        self.scratch = memory::with_capacity(1);
+        self.scratch.push(ModelScratch::default());
+        self.scratch[0].cache.set_limit(self.cache_limit);
+    }
+
+    pub(crate) fn cache_limit(&self) -> usize {
+        self.cache_limit
+    }
+
+    /// Sets the limit for the memory of the cache, in bytes. A cache above the limit is emptied.
+    pub(crate) fn set_cache_limit(&mut self, bytes: usize) {
+        if std::mem::replace(&mut self.cache_limit, bytes) != bytes
+            && let Some(cache) = self.cache()
+        {
+            cache.set_limit(bytes);
+        }
+    }
+
+    /// The cache, once a text has been encoded.
+    pub(crate) fn cache(&mut self) -> Option<&mut WordCache> {
+        self.scratch.first_mut().map(|scratch| &mut scratch.cache)
+    }
+
+    /// Frees all memory except that of the cache.
+    pub(crate) fn release_buffers(&mut self) {
+        for scratch in &mut self.scratch {
+            let ModelScratch { cache, sampler, .. } = std::mem::take(scratch);
+            (scratch.cache, scratch.sampler) = (cache, sampler);
+        }
     }
 }
 

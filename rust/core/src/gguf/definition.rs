@@ -41,7 +41,7 @@ impl<D: AsRef<[u8]>> Metadata<D> {
             ..Definition::default()
         };
         // `Tokenizer::new` refuses an unknown model, after the keys that all models have are read.
-        let kind = defaults::model(&model).map(|row| row.algorithm.kind()).ok();
+        let kind = defaults::model(&model).map(|row| row.kind).ok();
         if kind == Some(Kind::None) {
             return Ok(Tokenizer::new(&definition)?);
         }

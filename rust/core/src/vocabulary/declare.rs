@@ -8,7 +8,6 @@
 
 use std::collections::HashMap;
 
-use super::defaults::Algorithm;
 use super::repairs::{Repair, declared};
 use super::{Attributes, Definition, Kind, Texts, Vocabulary, defaults};
 use crate::error::{CharsmapDamage, VocabularyError};
@@ -30,7 +29,7 @@ impl Vocabulary {
     pub(crate) fn declare(definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let row = defaults::model(definition.model)?;
         let mut repairs = Vec::new();
-        let kind = row.algorithm.kind();
+        let kind = row.kind;
         let pre = match kind {
             Kind::Bpe => Some(PreTokenizer::select(row.name, definition.pre, &mut repairs)?),
             _ => None,
@@ -53,8 +52,7 @@ impl Vocabulary {
             return Err(VocabularyError::Charsmap { offset: 0, damage: CharsmapDamage::Empty });
         }
         let mut vocabulary = Self {
-            algorithm: row.algorithm,
-            model: row.name,
+            row,
             pre,
             size,
             texts: Texts::default(),
@@ -75,7 +73,7 @@ impl Vocabulary {
         if kind != Kind::None {
             vocabulary.read_scores_and_types(definition)?;
             vocabulary.read_texts(definition)?;
-            if row.algorithm == Algorithm::HybridDna {
+            if row.name == "hybriddna" {
                 vocabulary.erase_dna_markers()?;
             }
         }

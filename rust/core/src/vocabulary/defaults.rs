@@ -8,56 +8,35 @@ use crate::error::VocabularyError;
 use crate::error::nearest::nearest;
 use crate::vocabulary::families::PreTokenizer;
 
-/// What encodes texts: a [`Kind`], of which byte-pair encoding has variants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[rustfmt::skip]
-pub(crate) enum Algorithm {
-    None, Spm, Bpe, HybridDna, Whitespace, WordPiece, Unigram, Rwkv, Plamo2, Hashed,
-}
-
-impl Algorithm {
-    pub(crate) fn kind(self) -> Kind {
-        match self {
-            Self::None => Kind::None,
-            Self::Spm => Kind::Spm,
-            Self::Bpe | Self::HybridDna | Self::Whitespace => Kind::Bpe,
-            Self::WordPiece => Kind::WordPiece,
-            Self::Unigram => Kind::Unigram,
-            Self::Rwkv => Kind::Rwkv,
-            Self::Plamo2 => Kind::Plamo2,
-            Self::Hashed => Kind::Test,
-        }
-    }
-}
-
-/// One row per value of `tokenizer.ggml.model` that llama.cpp accepts.
+/// One row per value of `tokenizer.ggml.model` that llama.cpp accepts. Two of them are variants of byte-pair encoding.
+#[derive(Debug)]
 pub(crate) struct ModelRow {
     pub name: &'static str,
-    pub algorithm: Algorithm,
+    pub kind: Kind,
     /// bos, eos, unk, sep, pad, mask.
     special: [Option<i32>; 6],
 }
 
-const fn row(name: &'static str, algorithm: Algorithm, special: [Option<i32>; 6]) -> ModelRow {
-    ModelRow { name, algorithm, special }
+const fn row(name: &'static str, kind: Kind, special: [Option<i32>; 6]) -> ModelRow {
+    ModelRow { name, kind, special }
 }
 
 /// All models, in the order in which llama.cpp tests them.
 #[rustfmt::skip]
 pub(crate) const MODELS: &[ModelRow] = &[
-    //                                           bos        eos        unk        sep        pad        mask
-    row("no_vocab",   Algorithm::None,        [None     , None     , None     , None     , None     , None]),
-    row("none",       Algorithm::None,        [None     , None     , None     , None     , None     , None]),
-    row("llama",      Algorithm::Spm,         [Some(1)  , Some(2)  , Some(0)  , None     , None     , None]),
-    row("bert",       Algorithm::WordPiece,   [Some(101), None     , Some(100), Some(102), Some(0)  , Some(103)]),
-    row("gpt2",       Algorithm::Bpe,         [Some(11) , Some(11) , None     , None     , None     , None]),
-    row("hybriddna",  Algorithm::HybridDna,   [Some(11) , Some(11) , None     , None     , None     , None]),
-    row("whitespace", Algorithm::Whitespace,  [Some(11) , Some(11) , None     , None     , None     , None]),
-    row("t5",         Algorithm::Unigram,     [None     , Some(1)  , Some(2)  , None     , Some(0)  , None]),
-    row("rwkv",       Algorithm::Rwkv,        [None     , None     , None     , None     , None     , None]),
-    row("test",       Algorithm::Hashed,      [None     , None     , None     , None     , None     , None]),
-    row("plamo2",     Algorithm::Plamo2,      [Some(1)  , Some(2)  , Some(0)  , None     , Some(3)  , None]),
-    row("gemma4",     Algorithm::Bpe,         [None     , None     , None     , None     , None     , None]),
+    //                                      bos        eos        unk        sep        pad        mask
+    row("no_vocab",   Kind::None,      [None     , None     , None     , None     , None     , None]),
+    row("none",       Kind::None,      [None     , None     , None     , None     , None     , None]),
+    row("llama",      Kind::Spm,       [Some(1)  , Some(2)  , Some(0)  , None     , None     , None]),
+    row("bert",       Kind::WordPiece, [Some(101), None     , Some(100), Some(102), Some(0)  , Some(103)]),
+    row("gpt2",       Kind::Bpe,       [Some(11) , Some(11) , None     , None     , None     , None]),
+    row("hybriddna",  Kind::Bpe,       [Some(11) , Some(11) , None     , None     , None     , None]),
+    row("whitespace", Kind::Bpe,       [Some(11) , Some(11) , None     , None     , None     , None]),
+    row("t5",         Kind::Unigram,   [None     , Some(1)  , Some(2)  , None     , Some(0)  , None]),
+    row("rwkv",       Kind::Rwkv,      [None     , None     , None     , None     , None     , None]),
+    row("test",       Kind::Test,      [None     , None     , None     , None     , None     , None]),
+    row("plamo2",     Kind::Plamo2,    [Some(1)  , Some(2)  , Some(0)  , None     , Some(3)  , None]),
+    row("gemma4",     Kind::Bpe,       [None     , None     , None     , None     , None     , None]),
 ];
 
 /// The row of a model name.
@@ -77,7 +56,7 @@ pub(crate) fn defaults(model: &ModelRow, pre: Option<&PreTokenizer>) -> (Special
     let mut special = SpecialTokens { bos, eos, unk, sep, pad, mask, ..SpecialTokens::default() };
     let mut settings =
         Settings { escape_whitespaces: true, lowercase: true, strip_accents: true, ..Settings::default() };
-    match model.algorithm.kind() {
+    match model.kind {
         Kind::Spm => (settings.add_space_prefix, settings.add_bos) = (true, true),
         Kind::WordPiece => (settings.clean_spaces, settings.add_bos, settings.add_sep) = (true, true, true),
         Kind::Unigram => settings.add_eos = true,

@@ -3,32 +3,30 @@
 //! A [`Model`] is generic over its [`Sink`], so it cannot be a trait object. [`AnyModel`] is an enum instead: a
 //! fragment costs one `match`, and everything inside an algorithm is compiled for the given sink.
 
+use super::ModelScratch;
+use super::bpe::Bpe;
 use super::bpe::hybrid_dna::HybridDna;
 use super::bpe::whitespace::Whitespace;
-use super::bpe::{Bpe, BpeScratch};
-use super::cache::WordCache;
 use super::hashed::Hashed;
 use super::lengths::Lengths;
 use super::merging::SymbolSpan;
 use super::merging::pair_memo::PairMemo;
 use super::merging::ranks::MergeRanks;
 use super::merging::symbol::{Merge, NO_MERGE, NO_SYMBOL, Symbol};
-use super::plamo2::{Plamo2, Plamo2Scratch};
+use super::plamo2::Plamo2;
 use super::progress::Progress;
 use super::rwkv::Rwkv;
 use super::sampler::{Dropped, Dropping, Random, Sampler, Sampling, characters};
-use super::spm::{Spm, SpmScratch, rank};
-use super::unigram::{Unigram, UnigramScratch};
-use super::wordpiece::{WordPiece, WordPieceScratch};
-use super::{Fragment, Model, ModelScratch};
+use super::spm::{Spm, rank};
+use super::unigram::Unigram;
+use super::wordpiece::WordPiece;
+use super::{Fragment, Model};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
-use crate::vocabulary::defaults::Algorithm;
-use crate::vocabulary::{Definition, Vocabulary};
+use crate::vocabulary::{Definition, Kind, Vocabulary};
 use crate::work::heap::HeapBytes;
-use crate::work::memory;
 
 /// Any algorithm.
 #[derive(Debug)]
@@ -64,100 +62,6 @@ macro_rules! dispatch {
     };
 }
 
-/// The scratch space of the calls of one tokenizer. Its algorithm uses one of the fields, which gets its only item on
-/// first use: a `Box` would end the process if it found no memory.
-#[derive(Debug, Default)]
-pub(crate) struct AnyScratch {
-    /// The most memory of the cache, in bytes.
-    cache_limit: usize,
-    spm: Vec<SpmScratch>,
-    bpe: Vec<BpeScratch>,
-    wordpiece: Vec<WordPieceScratch>,
-    unigram: Vec<UnigramScratch>,
-    plamo2: Vec<Plamo2Scratch>,
-}
-
-impl AnyScratch {
-    /// An empty space whose cache takes at most this many bytes.
-    pub(crate) fn new(cache_limit: usize) -> Self {
-        Self { cache_limit, ..Self::default() }
-    }
-
-    pub(crate) fn cache_limit(&self) -> usize {
-        self.cache_limit
-    }
-
-    /// Sets the limit for the memory of the cache, in bytes. A cache above the limit is emptied.
-    pub(crate) fn set_cache_limit(&mut self, bytes: usize) {
-        if std::mem::replace(&mut self.cache_limit, bytes) != bytes
-            && let Some(cache) = self.cache()
-        {
-            cache.set_limit(bytes);
-        }
-    }
-
-    /// The cache, once a text has been encoded and if the algorithm has one.
-    pub(crate) fn cache(&mut self) -> Option<&mut WordCache> {
-        fn of<S: ModelScratch>(scratch: &mut [S]) -> Option<&mut WordCache> {
-            scratch.first_mut().map(S::cache)
-        }
-        let Self { spm, bpe, wordpiece, unigram, plamo2, .. } = self;
-        of(spm).or(of(bpe)).or(of(wordpiece)).or(of(unigram)).or(of(plamo2))
-    }
-
-    /// Where the algorithm of a model takes its sampler from, if it can sample.
-    pub(crate) fn sampler(&mut self, model: &AnyModel) -> Option<&mut Option<Sampler>> {
-        let Self { cache_limit: limit, spm, bpe, unigram, .. } = self;
-        match model {
-            AnyModel::Spm(_) => of(spm, *limit).sampler(),
-            AnyModel::Bpe(_) | AnyModel::Whitespace(_) | AnyModel::HybridDna(_) => of(bpe, *limit).sampler(),
-            AnyModel::Unigram(_) => of(unigram, *limit).sampler(),
-            AnyModel::None | AnyModel::WordPiece(_) | AnyModel::Rwkv(_) | AnyModel::Plamo2(_) | AnyModel::Hashed(_) => {
-                None
-            }
-        }
-    }
-
-    /// Frees all memory except that of the cache.
-    pub(crate) fn release_buffers(&mut self) {
-        release(&mut self.spm);
-        release(&mut self.bpe);
-        release(&mut self.wordpiece);
-        release(&mut self.unigram);
-        release(&mut self.plamo2);
-    }
-}
-
-fn release<S: ModelScratch>(scratch: &mut [S]) {
-    for scratch in scratch {
-        let cache = std::mem::take(scratch.cache());
-        let sampler = scratch.sampler().and_then(Option::take);
-        *scratch = S::default();
-        *scratch.cache() = cache;
-        if let Some(place) = scratch.sampler() {
-            *place = sampler;
-        }
-    }
-}
-
-/// The scratch space of one algorithm.
-#[inline(always)]
-fn of<S: ModelScratch>(scratch: &mut Vec<S>, cache_limit: usize) -> &mut S {
-    if scratch.is_empty() {
-        add_scratch(scratch, cache_limit);
-    }
-    &mut scratch[0]
-}
-
-/// Not inlined, because it needs a large stack frame.
-#[cold]
-#[inline(never)]
-fn add_scratch<S: ModelScratch>(scratch: &mut Vec<S>, cache_limit: usize) {
-    *scratch = memory::with_capacity(1);
-    scratch.push(S::default());
-    scratch[0].cache().set_limit(cache_limit);
-}
-
 fn build<M: Model>(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Box<M>, VocabularyError> {
     Ok(Box::new(M::new(vocabulary, definition)?))
 }
@@ -168,17 +72,17 @@ impl AnyModel {
     /// # Errors
     /// As [`Model::new`].
     pub(crate) fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
-        Ok(match vocabulary.algorithm() {
-            Algorithm::None => Self::None,
-            Algorithm::Spm => Self::Spm(build(vocabulary, definition)?),
-            Algorithm::HybridDna => Self::HybridDna(build(vocabulary, definition)?),
-            Algorithm::Whitespace => Self::Whitespace(build(vocabulary, definition)?),
-            Algorithm::Bpe => Self::Bpe(build(vocabulary, definition)?),
-            Algorithm::WordPiece => Self::WordPiece(build(vocabulary, definition)?),
-            Algorithm::Unigram => Self::Unigram(build(vocabulary, definition)?),
-            Algorithm::Rwkv => Self::Rwkv(build(vocabulary, definition)?),
-            Algorithm::Plamo2 => Self::Plamo2(build(vocabulary, definition)?),
-            Algorithm::Hashed => Self::Hashed(build(vocabulary, definition)?),
+        Ok(match (vocabulary.kind(), vocabulary.model()) {
+            (Kind::None, _) => Self::None,
+            (Kind::Spm, _) => Self::Spm(build(vocabulary, definition)?),
+            (Kind::Bpe, "hybriddna") => Self::HybridDna(build(vocabulary, definition)?),
+            (Kind::Bpe, "whitespace") => Self::Whitespace(build(vocabulary, definition)?),
+            (Kind::Bpe, _) => Self::Bpe(build(vocabulary, definition)?),
+            (Kind::WordPiece, _) => Self::WordPiece(build(vocabulary, definition)?),
+            (Kind::Unigram, _) => Self::Unigram(build(vocabulary, definition)?),
+            (Kind::Rwkv, _) => Self::Rwkv(build(vocabulary, definition)?),
+            (Kind::Plamo2, _) => Self::Plamo2(build(vocabulary, definition)?),
+            (Kind::Test, _) => Self::Hashed(build(vocabulary, definition)?),
         })
     }
 
@@ -193,22 +97,15 @@ impl AnyModel {
         &self,
         vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
-        scratch: &mut AnyScratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) {
-        let AnyScratch { cache_limit: limit, spm, bpe, wordpiece, unigram, plamo2 } = scratch;
-        match self {
-            Self::None => {}
-            Self::Spm(model) => model.encode(vocabulary, fragment, of(spm, *limit), sink),
-            Self::HybridDna(model) => model.encode(vocabulary, fragment, of(bpe, *limit), sink),
-            Self::Whitespace(model) => model.encode(vocabulary, fragment, of(bpe, *limit), sink),
-            Self::Bpe(model) => model.encode(vocabulary, fragment, of(bpe, *limit), sink),
-            Self::WordPiece(model) => model.encode(vocabulary, fragment, of(wordpiece, *limit), sink),
-            Self::Unigram(model) => model.encode(vocabulary, fragment, of(unigram, *limit), sink),
-            Self::Rwkv(model) => model.encode(vocabulary, fragment, &mut (), sink),
-            Self::Plamo2(model) => model.encode(vocabulary, fragment, of(plamo2, *limit), sink),
-            Self::Hashed(model) => model.encode(vocabulary, fragment, &mut (), sink),
-        }
+        dispatch!(self, model => model.encode(vocabulary, fragment, scratch, sink), ());
+    }
+
+    /// Whether the algorithm caches words.
+    pub(crate) fn has_cache(&self) -> bool {
+        !matches!(self, Self::None | Self::Rwkv(_) | Self::Hashed(_))
     }
 
     /// The merge rules of byte-pair encoding.
@@ -267,24 +164,11 @@ impl AnyModel {
         part: Fragment<'_>,
         is_end: bool,
         progress: &mut Progress,
-        scratch: &mut AnyScratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) -> usize {
-        let AnyScratch { cache_limit: limit, spm, bpe, wordpiece, unigram, plamo2 } = scratch;
-        match self {
-            Self::None => part.text.len(),
-            Self::Spm(model) => model.encode_part(vocabulary, part, is_end, progress, of(spm, *limit), sink),
-            Self::HybridDna(model) => model.encode_part(vocabulary, part, is_end, progress, of(bpe, *limit), sink),
-            Self::Whitespace(model) => model.encode_part(vocabulary, part, is_end, progress, of(bpe, *limit), sink),
-            Self::Bpe(model) => model.encode_part(vocabulary, part, is_end, progress, of(bpe, *limit), sink),
-            Self::WordPiece(model) => {
-                model.encode_part(vocabulary, part, is_end, progress, of(wordpiece, *limit), sink)
-            }
-            Self::Unigram(model) => model.encode_part(vocabulary, part, is_end, progress, of(unigram, *limit), sink),
-            Self::Rwkv(model) => model.encode_part(vocabulary, part, is_end, progress, &mut (), sink),
-            Self::Plamo2(model) => model.encode_part(vocabulary, part, is_end, progress, of(plamo2, *limit), sink),
-            Self::Hashed(model) => model.encode_part(vocabulary, part, is_end, progress, &mut (), sink),
-        }
+        let len = part.text.len();
+        dispatch!(self, model => model.encode_part(vocabulary, part, is_end, progress, scratch, sink), len)
     }
 }
 

@@ -24,13 +24,8 @@ mod whole_tokens;
 
 use std::sync::OnceLock;
 
-use super::cache::WordCache;
-use super::cache::queue::WordQueue;
 use super::lengths::Lengths;
-use super::merging::Merging;
-use super::merging::pair_memo::PairMemo;
 use super::merging::ranks::MergeRanks;
-use super::sampler::{Dropping, Sampler};
 use super::{Fragment, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::pretokenizer::{Learned, SettledPieces, Splitter};
@@ -74,42 +69,16 @@ impl HeapBytes for Symbols {
     }
 }
 
-/// Scratch space of [`Bpe`].
+/// Scratch space of pieces over bytes.
 #[derive(Debug, Default)]
-pub(crate) struct BpeScratch {
+pub(super) struct BpeScratch {
     learned: Learned,
-    /// Ids by pieces, and by segments of pieces.
-    cache: WordCache,
-    queue: WordQueue,
-    merger: Merger,
     new_pieces: NewPieces,
     /// The ids of a segment that is about to be cached.
     segment_ids: Vec<TokenId>,
 }
 
-impl ModelScratch for BpeScratch {
-    fn cache(&mut self) -> &mut WordCache {
-        &mut self.cache
-    }
-
-    fn sampler(&mut self) -> Option<&mut Option<Sampler>> {
-        Some(&mut self.merger.sampler)
-    }
-}
-
-/// Scratch space for merging one piece.
-#[derive(Debug, Default)]
-struct Merger {
-    merging: Merging,
-    memo: PairMemo,
-    /// Set while merges are left out at random.
-    sampler: Option<Sampler>,
-    dropping: Dropping,
-}
-
 impl Model for Bpe {
-    type Scratch = BpeScratch;
-
     fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let Some(pre) = vocabulary.pre() else { return Err(VocabularyError::MissingMerges) };
         let family = pre.family;
@@ -121,7 +90,13 @@ impl Model for Bpe {
         Ok(Self { splitter: Splitter::new(family), symbols, family, settled_pieces: OnceLock::new() })
     }
 
-    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut BpeScratch, sink: &mut S) {
+    fn encode<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        scratch: &mut ModelScratch,
+        sink: &mut S,
+    ) {
         let Fragment { text, start, is_utf8, .. } = fragment;
         match &self.symbols {
             Symbols::Bytes(tables) => {
@@ -176,7 +151,7 @@ impl Bpe {
         &self,
         vocabulary: &Vocabulary,
         (text, ends): (&Rewritten<'_>, &[usize]),
-        scratch: &mut BpeScratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) {
         match &self.symbols {

@@ -6,7 +6,7 @@
 //! Deviations:
 //! 1. A vocabulary without tokens is an error; llama.cpp divides by zero.
 
-use crate::encode::model::{Fragment, Model};
+use crate::encode::model::{Fragment, Model, ModelScratch};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::token::TokenId;
@@ -25,8 +25,6 @@ pub(crate) struct Hashed {
 heap_bytes!(Hashed);
 
 impl Model for Hashed {
-    type Scratch = ();
-
     fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         if vocabulary.is_empty() {
             return Err(VocabularyError::MissingTokens);
@@ -34,7 +32,7 @@ impl Model for Hashed {
         Ok(Self { num_tokens: vocabulary.len() as u64 })
     }
 
-    fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, (): &mut (), sink: &mut S) {
+    fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, _: &mut ModelScratch, sink: &mut S) {
         let mut start = fragment.start;
         for chunk in interrupt::ticking(fragment.text.chunks(CHUNK_LEN)) {
             let hash = chunk.iter().fold(0, |hash, &byte| hash * 31 + u64::from(byte));
@@ -64,7 +62,7 @@ mod tests {
         let fragment =
             Fragment { text: b"abcde\xFF\0", start: 7, after_special: true, continues: false, is_utf8: false };
         let mut out = Spans::default();
-        Hashed::new(&vocabulary, &definition)?.encode(&vocabulary, fragment, &mut (), &mut out);
+        Hashed::new(&vocabulary, &definition)?.encode(&vocabulary, fragment, &mut ModelScratch::default(), &mut out);
         // 97·31⁴ + 98·31³ + 99·31² + 100·31 + 101 = 92,599,395 and 255·31 + 0 = 7,905.
         assert_eq!(out.ids, [395, 905]);
         assert_eq!(out.spans, [7..12, 12..14]);

@@ -201,18 +201,6 @@ impl Merging {
         }
         symbols.truncate(num_kept);
     }
-
-    /// Merges symbols of one byte each.
-    #[cfg(test)]
-    pub(super) fn run_symbols(
-        &mut self,
-        symbols: &[Symbol],
-        mut merge: impl FnMut(Symbol, Symbol) -> Merge,
-    ) -> Vec<Symbol> {
-        self.clear();
-        symbols.iter().enumerate().for_each(|(at, &symbol)| self.push(symbol, at, at + 1));
-        self.run(|left, right| merge(left.symbol, right.symbol)).iter().map(|span| span.symbol).collect()
-    }
 }
 
 fn entry(rank: u32, at: u32) -> Reverse<u64> {
@@ -231,6 +219,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Merge, Merging, NO_MERGE, NO_RANK, Symbol};
+
+    impl Merging {
+        /// Merges symbols of one byte each.
+        pub(in crate::encode::model) fn run_symbols(
+            &mut self,
+            symbols: &[Symbol],
+            mut merge: impl FnMut(Symbol, Symbol) -> Merge,
+        ) -> Vec<Symbol> {
+            self.clear();
+            symbols.iter().enumerate().for_each(|(at, &symbol)| self.push(symbol, at, at + 1));
+            self.run(|left, right| merge(left.symbol, right.symbol)).iter().map(|span| span.symbol).collect()
+        }
+    }
 
     /// How many symbols there are in the tests.
     const SYMBOLS: usize = 8;

@@ -16,10 +16,10 @@
 
 mod search;
 
+pub(super) use search::Choices;
+
 use std::sync::OnceLock;
 
-use super::cache::WordCache;
-use super::cache::queue::WordQueue;
 use super::lengths::Lengths;
 use super::segmenter::{Segmenter, SegmenterBuilder};
 use super::{Fragment, Model, ModelScratch};
@@ -33,7 +33,7 @@ use crate::vocabulary::spelling::{beyond_unicode, byte_of};
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::interrupt::{Ticker, once};
 use crate::work::memory::collect;
-use search::{Choices, UNKNOWN};
+use search::UNKNOWN;
 
 /// The cost of an unknown character. Costs are negated scores in ten-thousandths.
 const UNKNOWN_COST: i32 = 10_000_000;
@@ -63,25 +63,7 @@ pub(crate) struct Plamo2 {
 
 heap_bytes!(Plamo2: costs, byte_tokens, automaton, segmenter);
 
-/// Scratch space of [`Plamo2`].
-#[derive(Debug, Default)]
-pub(crate) struct Plamo2Scratch {
-    /// The choices in one segment.
-    choices: Choices,
-    /// Ids by segments.
-    cache: WordCache,
-    queue: WordQueue,
-}
-
-impl ModelScratch for Plamo2Scratch {
-    fn cache(&mut self) -> &mut WordCache {
-        &mut self.cache
-    }
-}
-
 impl Model for Plamo2 {
-    type Scratch = Plamo2Scratch;
-
     fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let ids = 0..vocabulary.len() as TokenId;
         let is_byte = |id: &TokenId| vocabulary.attributes(*id).is_byte();
@@ -106,13 +88,13 @@ impl Model for Plamo2 {
         &self,
         vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
-        scratch: &mut Plamo2Scratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) {
         let rewritten = canonical(fragment, S::SPANS);
         let text = &rewritten.text[..];
         let start = self.start(fragment, text);
-        let Plamo2Scratch { choices, cache, queue } = scratch;
+        let ModelScratch { choices, cache, queue, .. } = scratch;
         if S::SPANS || self.has_stoppers {
             return self.push_cheapest(vocabulary, text, start, choices, &mut Traced { sink, text: &rewritten });
         }
@@ -272,7 +254,7 @@ mod tests {
         let model = Plamo2::new(&vocabulary, &Definition::default()).unwrap();
         let mut out = Spans::default();
         let mut ids = Vec::new();
-        let mut scratch = Plamo2Scratch::default();
+        let mut scratch = ModelScratch::default();
         let is_utf8 = std::str::from_utf8(text).is_ok();
         let fragment = Fragment { text, start: 1000, after_special: true, continues: false, is_utf8 };
         model.encode(

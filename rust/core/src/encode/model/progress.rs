@@ -13,7 +13,7 @@ pub(crate) struct Progress {
 }
 
 /// The progress of Unigram, which `unigram/advance.rs` describes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct UnigramProgress {
     pub way: Way,
     /// How many bytes of the fragment have been taken.
@@ -30,8 +30,9 @@ pub(crate) struct UnigramProgress {
 }
 
 /// How the next part is encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Way {
+    #[default]
     Segments,
     /// Searched up to the next space.
     SearchWord,
@@ -41,15 +42,7 @@ pub(crate) enum Way {
 
 impl UnigramProgress {
     pub(crate) fn new(normalizer: &UnigramNormalizer) -> Self {
-        Self {
-            way: Way::Segments,
-            len: 0,
-            score: 0.0,
-            after_unknown: false,
-            normalizer: normalizer.start(),
-            normalized: Vec::new(),
-            goal: 0,
-        }
+        Self { normalizer: normalizer.start(), ..Self::default() }
     }
 
     /// Begins to search, if this is not yet the case. All text before has been pushed.

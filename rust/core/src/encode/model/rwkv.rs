@@ -15,11 +15,11 @@
 mod starts;
 
 use crate::encode::model::progress::Progress;
-use crate::encode::model::{Fragment, Model};
+use crate::encode::model::{Fragment, Model, ModelScratch};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::lookup::trie::DoubleArray;
-use crate::lookup::trie::backward::{Backward, SHORT, Starts};
+use crate::lookup::trie::backward::{Backward, SHORT};
 use crate::token::{NULL_TOKEN, TokenId};
 use crate::vocabulary::spelling::unescape_rwkv;
 use crate::vocabulary::{Definition, Vocabulary};
@@ -40,8 +40,6 @@ pub(crate) struct Rwkv {
 heap_bytes!(Rwkv: tokens, long, starts);
 
 impl Model for Rwkv {
-    type Scratch = ();
-
     fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let mut texts = Vec::new();
         let ends = (0..vocabulary.len()).map(|id| {
@@ -59,8 +57,14 @@ impl Model for Rwkv {
         Ok(Self { starts: WalkStarts::new(&tokens), tokens, long })
     }
 
-    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, (): &mut (), sink: &mut S) {
-        self.encode_part(vocabulary, fragment, true, &mut Progress::default(), &mut (), sink);
+    fn encode<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        scratch: &mut ModelScratch,
+        sink: &mut S,
+    ) {
+        self.encode_part(vocabulary, fragment, true, &mut Progress::default(), scratch, sink);
     }
 
     /// Up to the first token that later text may make longer.
@@ -70,83 +74,66 @@ impl Model for Rwkv {
         fragment: Fragment<'_>,
         is_end: bool,
         _: &mut Progress,
-        (): &mut (),
+        _: &mut ModelScratch,
         sink: &mut S,
     ) -> usize {
-        match self.long.as_ref().filter(|_| fragment.text.len() > SHORT) {
-            None => self.push_longest(vocabulary, fragment, is_end, sink),
-            Some(long) => push_longest_of(&mut long.starts(fragment.text), vocabulary, fragment, is_end, sink),
-        }
+        let Fragment { text, .. } = fragment;
+        let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
+        let Some(long) = self.long.as_ref().filter(|_| text.len() > SHORT) else {
+            return push_longest(fragment, sink, |at| self.longest(text, at, unknown, is_end));
+        };
+        let mut starts = long.starts(text);
+        push_longest(fragment, sink, |at| {
+            let is_settled = is_end || !starts.may_continue(at);
+            let longest = starts.longest(at).map_or((at + 1, unknown), |(len, id)| (at + len, id as TokenId));
+            is_settled.then_some(longest)
+        })
     }
 }
 
 impl Rwkv {
-    /// Pushes the tokens of a fragment: if it may continue, those before the first one that may become longer. Returns
-    /// where they end.
-    #[inline]
-    fn push_longest<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        Fragment { text, start, .. }: Fragment<'_>,
-        is_end: bool,
-        sink: &mut S,
-    ) -> usize {
-        let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
-        let mut at = 0;
-        let mut ticker = Ticker::default();
-        while at < text.len() {
-            ticker.tick();
-            let mut token = (at + 1, unknown);
-            let mut node = self.tokens.root();
-            let mut next = at;
-            // The table does not say whether a walk over all of the text has ended.
-            if let Some((start, len)) = self.starts.get(&text[at..])
-                && (is_end || at + len < text.len())
-            {
-                if start.len > 0 {
-                    token = (at + start.len as usize, start.id);
-                }
-                (node, next) = (start.node, at + len);
+    /// The end of the longest token at `at`, and the token; `None` if later text may make it longer.
+    #[inline(always)]
+    fn longest(&self, text: &[u8], at: usize, unknown: TokenId, is_end: bool) -> Option<(usize, TokenId)> {
+        let mut token = (at + 1, unknown);
+        let mut node = self.tokens.root();
+        let mut next = at;
+        // The table does not say whether a walk over all of the text has ended.
+        if let Some((start, len)) = self.starts.get(&text[at..])
+            && (is_end || at + len < text.len())
+        {
+            if start.len > 0 {
+                token = (at + start.len as usize, start.id);
             }
-
-            loop {
-                let Some(&byte) = text.get(next) else {
-                    if is_end {
-                        break;
-                    }
-                    return at;
-                };
-                let Some(child) = self.tokens.step(node, byte) else { break };
-                (node, next) = (child, next + 1);
-                if let Some(id) = self.tokens.value(node) {
-                    token = (next, id as TokenId);
-                }
-            }
-
-            let (end, id) = token;
-            sink.push(id, start + at..start + end);
-            at = end;
+            (node, next) = (start.node, at + len);
         }
-        at
+
+        while let Some(&byte) = text.get(next) {
+            let Some(child) = self.tokens.step(node, byte) else { return Some(token) };
+            (node, next) = (child, next + 1);
+            if let Some(id) = self.tokens.value(node) {
+                token = (next, id as TokenId);
+            }
+        }
+        is_end.then_some(token)
     }
 }
 
-/// As [`Rwkv::push_longest`], with long tokens.
-fn push_longest_of<S: Sink>(
-    starts: &mut Starts<'_>,
-    vocabulary: &Vocabulary,
+/// Pushes the tokens of a fragment up to the first one that may become longer. Returns where they end.
+#[inline(always)]
+fn push_longest<S: Sink>(
     Fragment { text, start, .. }: Fragment<'_>,
-    is_end: bool,
     sink: &mut S,
+    mut longest: impl FnMut(usize) -> Option<(usize, TokenId)>,
 ) -> usize {
-    let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
     let mut at = 0;
     let mut ticker = Ticker::default();
-    while at < text.len() && (is_end || !starts.may_continue(at)) {
+    while at < text.len()
+        && let Some((end, id)) = longest(at)
+    {
         ticker.tick();
-        let (len, id) = starts.longest(at).map_or((1, unknown), |(len, id)| (len, id as TokenId));
-        sink.push(id, start + at..start + at + len);
-        at += len;
+        sink.push(id, start + at..start + end);
+        at = end;
     }
     at
 }
@@ -164,7 +151,12 @@ mod tests {
         let vocabulary = Vocabulary::declare(&definition).unwrap();
         let mut out = Spans::default();
         let fragment = Fragment { text, start: 100, after_special: true, continues: false, is_utf8: false };
-        Rwkv::new(&vocabulary, &definition).unwrap().encode(&vocabulary, fragment, &mut (), &mut out);
+        Rwkv::new(&vocabulary, &definition).unwrap().encode(
+            &vocabulary,
+            fragment,
+            &mut ModelScratch::default(),
+            &mut out,
+        );
         out
     }
 

@@ -12,16 +12,13 @@
 
 use std::sync::OnceLock;
 
-use super::cache::WordCache;
-use super::cache::queue::WordQueue;
 use super::lengths::Lengths;
-use super::merging::pair_memo::PairMemo;
 use super::merging::sure_pairs::{Ends, SurePairs, SurePairsBuilder};
 use super::merging::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
-use super::merging::{Merging, SymbolSpan, runs};
-use super::sampler::{Dropped, Dropping, Sampler, characters};
+use super::merging::{SymbolSpan, runs};
+use super::sampler::{Dropped, Sampler, characters};
 use super::segmenter::{Segmenter, SegmenterBuilder};
-use super::{Fragment, Model, ModelScratch};
+use super::{Fragment, Merger, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
@@ -51,41 +48,7 @@ struct Tables {
 
 heap_bytes!(Spm: tables; Tables: segmenter, pairs);
 
-/// Scratch space of [`Spm`].
-#[derive(Debug, Default)]
-pub(crate) struct SpmScratch {
-    /// The text with a space before it.
-    prefixed: Rewritten<'static>,
-    /// Ids by segments.
-    cache: WordCache,
-    queue: WordQueue,
-    merger: Merger,
-}
-
-impl ModelScratch for SpmScratch {
-    fn cache(&mut self) -> &mut WordCache {
-        &mut self.cache
-    }
-
-    fn sampler(&mut self) -> Option<&mut Option<Sampler>> {
-        Some(&mut self.merger.sampler)
-    }
-}
-
-#[derive(Debug, Default)]
-struct Merger {
-    merging: Merging,
-    memo: PairMemo,
-    /// A text with its spaces escaped.
-    escaped: Vec<u8>,
-    /// Set while merges are left out at random.
-    sampler: Option<Sampler>,
-    dropping: Dropping,
-}
-
 impl Model for Spm {
-    type Scratch = SpmScratch;
-
     fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let byte_tokens = std::array::from_fn(|byte| vocabulary.byte_token(byte as u8));
         let ascii = std::array::from_fn(|byte| {
@@ -96,9 +59,15 @@ impl Model for Spm {
         Ok(Self { byte_tokens, ascii, tables: OnceLock::new() })
     }
 
-    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut SpmScratch, sink: &mut S) {
+    fn encode<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        scratch: &mut ModelScratch,
+        sink: &mut S,
+    ) {
         let Fragment { text, start, .. } = fragment;
-        let SpmScratch { prefixed, cache, queue, merger } = scratch;
+        let ModelScratch { cache, queue, merger, sampler, rewritten: prefixed, .. } = scratch;
         let is_prefixed = self.is_prefixed(vocabulary, fragment);
         let is_utf8 = fragment.is_utf8 || std::str::from_utf8(text).is_ok();
         let rewritten;
@@ -119,7 +88,7 @@ impl Model for Spm {
         let tables = once(&self.tables, || Tables::new(vocabulary));
         let bytes = &text.text[..];
         let sink = &mut Traced { sink, text };
-        let mut pass = SegmentMerging { spm: self, vocabulary, tables, merger };
+        let mut pass = SegmentMerging { spm: self, vocabulary, tables, merger, sampler };
         if S::SPANS || !is_utf8 {
             tables.segmenter.split(bytes, 0..bytes.len(), |start, end| pass.merge(&bytes[start..end], start, sink));
         } else {
@@ -180,6 +149,7 @@ struct SegmentMerging<'a> {
     vocabulary: &'a Vocabulary,
     tables: &'a Tables,
     merger: &'a mut Merger,
+    sampler: &'a mut Option<Sampler>,
 }
 
 impl SegmentMerging<'_> {
@@ -187,7 +157,7 @@ impl SegmentMerging<'_> {
     /// text.
     fn merge<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
         let Self { spm, vocabulary, tables, .. } = *self;
-        let Merger { merging, memo, escaped, sampler, dropping } = &mut *self.merger;
+        let Merger { merging, memo, dropping, escaped } = &mut *self.merger;
         let merge_of = |text: &[u8], escaped: &mut Vec<u8>| match vocabulary.id(escape(text, escaped)) {
             Some(id) => Merge { rank: rank(vocabulary.score(id)), symbol: id as Symbol },
             None => NO_MERGE,
@@ -199,7 +169,7 @@ impl SegmentMerging<'_> {
                 (vocabulary.id(&segment[at..at + len]).map_or(NO_SYMBOL, |id| id as Symbol), len)
             }
         };
-        if let Some(sampler) = sampler {
+        if let Some(sampler) = self.sampler {
             let merge = |left: &SymbolSpan, right: &SymbolSpan| {
                 merge_of(&segment[left.start as usize..right.end as usize], escaped)
             };

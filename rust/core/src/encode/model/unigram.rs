@@ -26,9 +26,7 @@ mod spans;
 
 use std::ops::Range;
 
-use crate::encode::model::cache::WordCache;
 use crate::encode::model::progress::{Progress, UnigramProgress};
-use crate::encode::model::sampler::Sampler;
 use crate::encode::model::{Fragment, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::normalizer::unigram::UnigramNormalizer;
@@ -46,7 +44,8 @@ use crate::work::threads::join;
 use cuts::Cuts;
 use lattice::{Candidates, Lattice};
 use sampled::Paths;
-use segments::{Pass, SegmentScratch};
+use segments::Pass;
+use spans::SpanTracker;
 
 /// How much lower than any normal token an unknown character scores.
 const UNKNOWN_PENALTY: f32 = 10.0;
@@ -70,28 +69,20 @@ heap_bytes!(Unigram: normalizer, candidates, cuts);
 
 /// Scratch space of [`Unigram`].
 #[derive(Debug, Default)]
-pub(crate) struct UnigramScratch {
-    normalized: Rewritten<'static>,
+pub(super) struct UnigramScratch {
     lattice: Lattice,
-    segments: SegmentScratch,
-    /// Set while paths are sampled.
-    sampler: Option<Sampler>,
+    /// The segment that is being searched, in normalized form, and its ids.
+    segment: Vec<u8>,
+    ids: Vec<TokenId>,
+    /// Whether the last token was unknown.
+    after_unknown: bool,
+    /// The sum of the scores of unknown tokens, unless it was rounded.
+    unknown_score: f64,
+    tracer: SpanTracker,
     paths: Paths,
 }
 
-impl ModelScratch for UnigramScratch {
-    fn cache(&mut self) -> &mut WordCache {
-        &mut self.segments.cache
-    }
-
-    fn sampler(&mut self) -> Option<&mut Option<Sampler>> {
-        Some(&mut self.sampler)
-    }
-}
-
 impl Model for Unigram {
-    type Scratch = UnigramScratch;
-
     fn new(vocabulary: &Vocabulary, _: &Definition<'_>) -> Result<Self, VocabularyError> {
         let mut ids = with_capacity(vocabulary.len());
         let mut lowest = f32::MAX;
@@ -136,20 +127,19 @@ impl Model for Unigram {
         &self,
         vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
-        scratch: &mut Self::Scratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) {
-        let UnigramScratch { normalized, lattice, segments: scratch, sampler, paths } = scratch;
         let text = fragment.text;
-        if let Some(sampler) = sampler {
-            return self.sample(fragment, sampler, normalized, paths, sink);
+        if let Some(sampler) = &mut scratch.sampler {
+            return self.sample(fragment, sampler, &mut scratch.rewritten, &mut scratch.unigram.paths, sink);
         }
         if let Some(cuts) = &self.cuts
             && let Some(characters) = self.normalizer.characters()
             && text.len() <= cuts.max_len()
             && (fragment.is_utf8 || std::str::from_utf8(text).is_ok())
         {
-            scratch.after_unknown = false;
+            scratch.unigram.after_unknown = false;
             return Pass {
                 vocabulary,
                 candidates: &self.candidates,
@@ -162,9 +152,9 @@ impl Model for Unigram {
                 scratch,
                 sink,
             }
-            .encode(normalized);
+            .encode();
         }
-        self.encode_whole(vocabulary, fragment, normalized, lattice, sink);
+        self.encode_whole(vocabulary, fragment, &mut scratch.rewritten, &mut scratch.unigram.lattice, sink);
     }
 
     /// See [`advance`].
@@ -174,7 +164,7 @@ impl Model for Unigram {
         fragment: Fragment<'_>,
         is_end: bool,
         progress: &mut Progress,
-        scratch: &mut UnigramScratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) -> usize {
         let progress = progress.unigram.get_or_insert_with(|| Box::new(UnigramProgress::new(&self.normalizer)));
@@ -195,7 +185,8 @@ impl Unigram {
         normalized.reset(fragment.start, S::SPANS);
         self.normalizer.normalize(fragment.text, fragment.continues, normalized);
         let sink = &mut Traced { sink, text: normalized };
-        let mut joined = Joined::new(self.candidates.unknown, sink);
+        let unknown = self.candidates.unknown;
+        let mut joined = Joined::default();
         let mut score = 0.0;
         let mut at = 0;
         let mut ticker = Ticker::default();
@@ -203,41 +194,38 @@ impl Unigram {
             ticker.tick();
             let word = if self.splits_words { &rest[..word_len(rest)] } else { rest };
             score = self.candidates.best_path(vocabulary, word, score, None, lattice, |token, len| {
-                joined.push(token, at..at + len);
+                joined.push(token, unknown, at..at + len, sink);
                 at += len;
             });
         }
-        joined.flush();
+        joined.flush(unknown, sink);
     }
 }
 
 /// Joins adjacent unknown tokens.
-struct Joined<'a, S> {
-    unknown: TokenId,
+#[derive(Debug, Default)]
+struct Joined {
     /// The span of the unknown tokens since the last other one.
     unknowns: Option<Range<usize>>,
-    sink: &'a mut S,
 }
 
-impl<'a, S: Sink> Joined<'a, S> {
-    fn new(unknown: TokenId, sink: &'a mut S) -> Self {
-        Self { unknown, unknowns: None, sink }
-    }
-
+impl Joined {
+    /// Pushes a token; an unknown one waits for the end of its span.
     #[inline]
-    fn push(&mut self, token: TokenId, span: Range<usize>) {
-        if token == self.unknown {
-            let start = self.unknowns.take().map_or(span.start, |before| before.start);
-            self.unknowns = Some(start..span.end);
-            return;
+    fn push<S: Sink>(&mut self, token: TokenId, unknown: TokenId, span: Range<usize>, sink: &mut S) {
+        if token == unknown {
+            self.unknowns = Some(self.unknowns.take().map_or(span.start, |before| before.start)..span.end);
+        } else {
+            self.flush(unknown, sink);
+            sink.push(token, span);
         }
-        self.flush();
-        self.sink.push(token, span);
     }
 
-    fn flush(&mut self) {
+    /// Pushes the unknown token that waits, if there is one.
+    #[inline(always)]
+    fn flush<S: Sink>(&mut self, unknown: TokenId, sink: &mut S) {
         if let Some(span) = self.unknowns.take() {
-            self.sink.push(self.unknown, span);
+            sink.push(unknown, span);
         }
     }
 }
@@ -333,7 +321,7 @@ mod tests {
     /// Encodes a text part by part.
     fn encode_parts((vocabulary, model): (&Vocabulary, &Unigram), text: &[u8], len: usize) -> (Vec<TokenId>, f64) {
         let mut ids = Vec::new();
-        let mut scratch = UnigramScratch::default();
+        let mut scratch = ModelScratch::default();
         let mut progress = Progress::default();
         let mut waiting = Vec::new();
         let mut push = |text: &[u8], is_end: bool| {
@@ -357,8 +345,8 @@ mod tests {
         let fragment = |continues| Fragment { text, start: 100, after_special: true, continues, is_utf8 };
         let [spans, _] = [false, true].map(|continues| {
             let mut spans = Spans::default();
-            let mut scratch = UnigramScratch::default();
-            let UnigramScratch { normalized, lattice, .. } = &mut scratch;
+            let mut scratch = ModelScratch::default();
+            let ModelScratch { rewritten: normalized, unigram: UnigramScratch { lattice, .. }, .. } = &mut scratch;
             model.encode_whole(vocabulary, fragment(continues), normalized, lattice, &mut spans);
             for cache in ["cold", "warm"] {
                 let mut ids: Vec<TokenId> = Vec::new();
@@ -370,8 +358,9 @@ mod tests {
             }
             if !continues {
                 let mut score = 0.0;
-                if !scratch.normalized.text.is_empty() {
-                    let UnigramScratch { normalized, lattice, .. } = &mut scratch;
+                if !scratch.rewritten.text.is_empty() {
+                    let ModelScratch { rewritten: normalized, unigram: UnigramScratch { lattice, .. }, .. } =
+                        &mut scratch;
                     normalized.reset(100, false);
                     model.normalizer.normalize(text, false, normalized);
                     score = model.candidates.best_path(vocabulary, &normalized.text, 0.0, None, lattice, |_, _| ());

@@ -16,10 +16,11 @@
 
 mod matcher;
 
+pub(super) use matcher::NormalizedWord;
+
 use std::ops::Range;
 
-use super::cache::probes::ProbeQueue;
-use super::cache::{Probe, WordCache};
+use super::cache::Probe;
 use crate::encode::model::{Fragment, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::normalizer::wordpiece::{Class, WordPieceNormalizer};
@@ -34,7 +35,7 @@ use crate::token::{NULL_TOKEN, TokenId};
 use crate::vocabulary::{Definition, Settings, Vocabulary};
 use crate::work::interrupt::Ticker;
 use crate::work::memory::collect;
-use matcher::{Matcher, NormalizedWord, PHANTOM_LEN};
+use matcher::{Matcher, PHANTOM_LEN};
 
 /// The algorithm's tables.
 #[derive(Debug)]
@@ -48,25 +49,7 @@ pub(crate) struct WordPiece {
 
 heap_bytes!(WordPiece: matcher, normalizer, lengths);
 
-/// Scratch space: buffers, and a cache of words.
-#[derive(Debug, Default)]
-pub(crate) struct WordPieceScratch {
-    /// Ids by the bytes of a word before it is normalized.
-    cache: WordCache,
-    word: NormalizedWord,
-    /// The words of a block.
-    queue: ProbeQueue,
-}
-
-impl ModelScratch for WordPieceScratch {
-    fn cache(&mut self) -> &mut WordCache {
-        &mut self.cache
-    }
-}
-
 impl Model for WordPiece {
-    type Scratch = WordPieceScratch;
-
     fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let ids = 0..vocabulary.len() as TokenId;
         let tokens = ids.map(|id| (vocabulary.text(id), id as u32));
@@ -77,7 +60,7 @@ impl Model for WordPiece {
         self.set_normalizer(vocabulary.settings(), vocabulary.special().unk.unwrap_or(NULL_TOKEN));
     }
 
-    fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, scratch: &mut WordPieceScratch, sink: &mut S) {
+    fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, scratch: &mut ModelScratch, sink: &mut S) {
         let Fragment { text, start, continues, .. } = fragment;
         let rest_len = if continues { self.encode_rest_of_word(text, start, scratch, sink) } else { 0 };
         self.encode_text(&text[rest_len..], start + rest_len, scratch, sink);
@@ -119,7 +102,7 @@ impl WordPiece {
 
     /// Pushes the tokens of a text that starts at byte `offset` of the whole input.
     #[inline]
-    fn encode_text<S: Sink>(&self, text: &[u8], offset: usize, scratch: &mut WordPieceScratch, sink: &mut S) {
+    fn encode_text<S: Sink>(&self, text: &[u8], offset: usize, scratch: &mut ModelScratch, sink: &mut S) {
         let mut at = 0;
         let mut buffer = [b' '; BLOCK_LEN + KEY_LEN];
         let mut ticker = Ticker::default();
@@ -140,7 +123,7 @@ impl WordPiece {
         start: usize,
         offset: usize,
         block: &[u8; BLOCK_LEN + KEY_LEN],
-        scratch: &mut WordPieceScratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) -> usize {
         let Some(bytes) = block.first_chunk() else { return text.len() };
@@ -150,7 +133,7 @@ impl WordPiece {
         let mut words = !classes.space;
         loop {
             // Start the look-ups of the words before the first one that is long, cut off or not ASCII.
-            let WordPieceScratch { cache, queue, .. } = scratch;
+            let ModelScratch { cache, probes: queue, .. } = scratch;
             queue.clear();
             let mut other = None;
             while words != 0 {
@@ -167,9 +150,9 @@ impl WordPiece {
                 words &= u64::MAX << end;
             }
 
-            for word in 0..scratch.queue.len() {
+            for word in 0..scratch.probes.len() {
                 sink.begin_word();
-                let (probe, at) = scratch.queue.get(word);
+                let (probe, at) = scratch.probes.get(word);
                 let len = probe.key.word_len();
                 let is_cached = if S::SPANS {
                     let start = offset + start + at;
@@ -201,7 +184,7 @@ impl WordPiece {
         text: &[u8],
         start: usize,
         offset: usize,
-        scratch: &mut WordPieceScratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) -> usize {
         let mut end = start;
@@ -249,7 +232,7 @@ impl WordPiece {
         &self,
         text: &[u8],
         offset: usize,
-        scratch: &mut WordPieceScratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) -> usize {
         let mut start = 0;
@@ -298,10 +281,10 @@ impl WordPiece {
         offset: usize,
         from: usize,
         probe: Option<Probe>,
-        scratch: &mut WordPieceScratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) {
-        let WordPieceScratch { cache, word, .. } = scratch;
+        let ModelScratch { cache, word, .. } = scratch;
         word.text.reset(offset, S::SPANS);
         self.normalize(text, &mut word.text);
         self.matcher.find_tokens(word, from, self.unknown);
@@ -351,7 +334,7 @@ impl<S: Sink> Sink for WordSpans<'_, S> {
 
 #[cfg(test)]
 mod tests {
-    use super::{WordPiece, WordPieceScratch};
+    use super::{ModelScratch, WordPiece};
     use crate::encode::sink::Spans;
     use crate::token::{NULL_TOKEN, TokenId};
     use crate::vocabulary::Settings;
@@ -369,9 +352,9 @@ mod tests {
         let mut out = Spans::default();
         let mut at = 0;
         while at < text.len() {
-            at = model.encode_words(text, at, 0, &mut WordPieceScratch::default(), &mut out);
+            at = model.encode_words(text, at, 0, &mut ModelScratch::default(), &mut out);
         }
-        let mut scratch = WordPieceScratch::default();
+        let mut scratch = ModelScratch::default();
         for cache in ["cold", "warm"] {
             let mut ids = Vec::new();
             let mut spans = Spans::default();
@@ -431,7 +414,7 @@ mod tests {
             assert_eq!(out.spans, spans.iter().map(|&(start, end)| start..end).collect::<Vec<_>>(), "{text:?}");
         }
         let mut out = Spans::default();
-        model.encode_text(b"a is", 100, &mut WordPieceScratch::default(), &mut out);
+        model.encode_text(b"a is", 100, &mut ModelScratch::default(), &mut out);
         assert_eq!(out.spans, [100..101, 102..102, 102..104]);
     }
 

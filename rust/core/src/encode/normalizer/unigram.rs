@@ -49,7 +49,7 @@ pub(crate) struct UnigramNormalizer {
 heap_bytes!(UnigramNormalizer: user_defined, charsmap, characters);
 
 /// The position in an input, and the state that the next chunk needs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NormalizerProgress {
     in_word: bool,
     /// Whether the first word is yet to come and gets a space before it.
@@ -151,17 +151,17 @@ impl UnigramNormalizer {
     /// gets no space in front.
     pub(crate) fn normalize(&self, input: &[u8], in_word: bool, out: &mut Rewritten<'_>) {
         let prepend_space = self.prepend_space && !in_word;
-        self.normalize_rest(input, &mut NormalizerProgress { in_word, prepend_space, ..self.start() }, out);
+        self.normalize_rest(input, &mut NormalizerProgress { in_word, prepend_space, covered: 0 }, out);
     }
 
     /// The state at the start of an input.
     pub(crate) fn start(&self) -> NormalizerProgress {
-        NormalizerProgress { in_word: false, prepend_space: self.prepend_space, covered: 0 }
+        NormalizerProgress { prepend_space: self.prepend_space, ..NormalizerProgress::default() }
     }
 
     /// The state inside a word, or at a space.
     pub(crate) fn in_word() -> NormalizerProgress {
-        NormalizerProgress { in_word: true, prepend_space: false, covered: 0 }
+        NormalizerProgress { in_word: true, ..NormalizerProgress::default() }
     }
 
     /// Appends the settled part of an unfinished input's normal form, without origins. Returns how many bytes of the

@@ -19,7 +19,7 @@
 use std::borrow::Borrow;
 
 use crate::encode::model::Fragment;
-use crate::encode::model::any::AnyScratch;
+use crate::encode::model::ModelScratch;
 use crate::encode::model::progress::Progress;
 use crate::encode::scratch::Scratch;
 use crate::encode::sink::Sink;
@@ -162,7 +162,7 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
         let tokenizer = self.tokenizer.borrow();
         if let Some(progress) = self.progress {
             tokenizer.pool().with(|mut scratch| {
-                end_fragment(tokenizer, &mut self.fragment, progress, &mut scratch.model, sink);
+                end_fragment(tokenizer, &mut self.fragment, progress, scratch.model.get(), sink);
                 ((), scratch)
             });
         }
@@ -185,6 +185,7 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
         let settled = if is_end { input.text.len() } else { specials.settled(&input.text) };
         tokenizer.pool().with(|mut scratch| {
             let Scratch { special, model, .. } = &mut *scratch;
+            let model = model.get();
             for item in specials.partition(&input.text[..settled], None, special) {
                 match *item {
                     Item::Text(start, end) => {
@@ -214,7 +215,7 @@ fn end_fragment<S: Sink>(
     tokenizer: &Tokenizer,
     fragment: &mut Waiting,
     mut progress: Progress,
-    scratch: &mut AnyScratch,
+    scratch: &mut ModelScratch,
     sink: &mut S,
 ) {
     encode_part(tokenizer, &fragment.text, true, &mut progress, scratch, sink);
@@ -228,7 +229,7 @@ fn encode_part<S: Sink>(
     text: &[u8],
     is_end: bool,
     progress: &mut Progress,
-    scratch: &mut AnyScratch,
+    scratch: &mut ModelScratch,
     sink: &mut S,
 ) -> usize {
     let complete = if is_end { text } else { &text[..complete_len(text)] };

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::Merger;
 use super::whole_chars::WholeChars;
 use super::whole_tokens::WholeTokens;
+use crate::encode::model::Merger;
 use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::sure_pairs::SurePairs;
 use crate::encode::model::merging::symbol::{Merge, NO_SYMBOL, Symbol};
 use crate::encode::model::merging::{SymbolSpan, runs};
-use crate::encode::model::sampler::{Dropped, characters};
+use crate::encode::model::sampler::{Dropped, Sampler, characters};
 use crate::encode::model::segmenter::Segmenter;
 use crate::encode::sink::Sink;
 use crate::lookup::key::{Key, MAX_LEN};
@@ -132,7 +132,8 @@ impl ByteTables {
         &self,
         piece: &[u8],
         start: usize,
-        Merger { sampler, dropping, .. }: &mut Merger,
+        Merger { dropping, .. }: &mut Merger,
+        sampler: &mut Option<Sampler>,
         sink: &mut S,
     ) -> bool {
         let Some(sampler) = sampler else { return false };

@@ -12,12 +12,13 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::{BpeScratch, Merger};
+use crate::encode::model::Merger;
+use crate::encode::model::ModelScratch;
 use crate::encode::model::lengths::Lengths;
 use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::symbol::{NO_SYMBOL, Symbol};
 use crate::encode::model::merging::{SymbolSpan, runs};
-use crate::encode::model::sampler::{self, Dropped};
+use crate::encode::model::sampler::{self, Dropped, Sampler};
 use crate::encode::model::segmenter::{Segmenter, SegmenterBuilder};
 use crate::encode::normalizer::rewritten::{RAW_SPACE, Rewritten, Traced};
 use crate::encode::pretokenizer::Splitter;
@@ -100,16 +101,17 @@ impl CharacterTables {
         vocabulary: &Vocabulary,
         splitter: &Splitter,
         (text, ends): (&Rewritten<'_>, &[usize]),
-        BpeScratch { learned, cache, queue, merger, .. }: &mut BpeScratch,
+        ModelScratch { cache, queue, merger, sampler, bpe, .. }: &mut ModelScratch,
         sink: &mut S,
     ) {
+        let learned = &mut bpe.learned;
         let bytes = &text.text[..];
         let sink = &mut Traced { sink, text };
-        let mut pass = TextMerging { characters: self, vocabulary, merger };
+        let mut pass = TextMerging { characters: self, vocabulary, merger, sampler };
         if S::SPANS {
             return splitter.split_words(bytes, ends, learned, |start, end| {
                 sink.begin_word();
-                if pass.merger.sampler.is_some() {
+                if pass.sampler.is_some() {
                     pass.encode(&bytes[start..end], start, sink);
                 } else {
                     self.split_piece(bytes, start..end, |from, to| pass.encode(&bytes[from..to], from, sink));
@@ -195,6 +197,7 @@ struct TextMerging<'a> {
     characters: &'a CharacterTables,
     vocabulary: &'a Vocabulary,
     merger: &'a mut Merger,
+    sampler: &'a mut Option<Sampler>,
 }
 
 impl TextMerging<'_> {
@@ -209,7 +212,7 @@ impl TextMerging<'_> {
 
     fn merge<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
         let Self { characters, vocabulary, .. } = *self;
-        let Merger { merging, memo, sampler, dropping } = &mut *self.merger;
+        let Merger { merging, memo, dropping, .. } = &mut *self.merger;
         let ranks = &characters.ranks;
         let char = |at: usize| match segment[at] {
             byte @ 0..0x80 => (characters.ascii[usize::from(byte)], 1),
@@ -219,7 +222,7 @@ impl TextMerging<'_> {
                 (ranks.symbol(vocabulary, &segment[at..at + len]), len)
             }
         };
-        if let Some(random) = sampler {
+        if let Some(random) = self.sampler {
             let merge = |left: &SymbolSpan, right: &SymbolSpan| ranks.get(left.symbol, right.symbol);
             let symbols = dropping.run(sampler::characters(segment, char), random, Dropped::ForNow, merge);
             return symbols.iter().for_each(|&span| characters.push_symbol(span, segment, start, sink));

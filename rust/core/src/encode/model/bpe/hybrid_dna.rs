@@ -8,9 +8,9 @@
 
 use memchr::memmem;
 
-use crate::encode::model::bpe::{Bpe, BpeScratch};
+use crate::encode::model::bpe::Bpe;
 use crate::encode::model::progress::Progress;
-use crate::encode::model::{Fragment, Model};
+use crate::encode::model::{Fragment, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
@@ -34,15 +34,19 @@ pub(crate) struct HybridDna {
 heap_bytes!(HybridDna: bpe);
 
 impl Model for HybridDna {
-    type Scratch = BpeScratch;
-
     fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let tags = [OPEN, CLOSE, b"<oov>"].map(|text| vocabulary.id(text));
         let tags = if let [Some(open), Some(close), Some(oov)] = tags { Some([open, close, oov]) } else { None };
         Ok(Self { bpe: Bpe::new(vocabulary, definition)?, tags })
     }
 
-    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut BpeScratch, sink: &mut S) {
+    fn encode<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        scratch: &mut ModelScratch,
+        sink: &mut S,
+    ) {
         let progress = &mut Progress::default();
         if !self.escapes(vocabulary) {
             self.encode_tagged(vocabulary, fragment, true, progress, scratch, sink);
@@ -61,7 +65,7 @@ impl Model for HybridDna {
         fragment: Fragment<'_>,
         is_end: bool,
         progress: &mut Progress,
-        scratch: &mut BpeScratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) -> usize {
         if !self.escapes(vocabulary) {
@@ -98,7 +102,7 @@ impl HybridDna {
         fragment: Fragment<'_>,
         is_end: bool,
         progress: &mut Progress,
-        scratch: &mut BpeScratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) -> usize {
         let Some([open, close, oov]) = self.tags else {

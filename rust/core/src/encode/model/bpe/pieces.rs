@@ -8,9 +8,12 @@
 use std::ops::Range;
 
 use super::new_pieces::NewPieces;
-use super::{BpeScratch, ByteTables, Merger};
+use super::{BpeScratch, ByteTables};
+use crate::encode::model::Merger;
+use crate::encode::model::ModelScratch;
 use crate::encode::model::cache::WordCache;
 use crate::encode::model::cache::queue::WordQueue;
+use crate::encode::model::sampler::Sampler;
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::pretokenizer::Splitter;
 use crate::encode::sink::Sink;
@@ -22,12 +25,14 @@ pub(super) fn encode<S: Sink>(
     tables: &ByteTables,
     splitter: &Splitter,
     text: &Rewritten<'_>,
-    BpeScratch { learned, cache, queue, merger, new_pieces, segment_ids }: &mut BpeScratch,
+    scratch: &mut ModelScratch,
     sink: &mut S,
 ) {
+    let ModelScratch { cache, queue, merger, sampler, bpe, .. } = scratch;
+    let BpeScratch { learned, new_pieces, segment_ids } = bpe;
     let sink = &mut Traced { sink, text };
     let text = &text.text[..];
-    let mut encoder = PieceEncoder { tables, text, merger, new_pieces, segment_ids };
+    let mut encoder = PieceEncoder { tables, text, merger, sampler, new_pieces, segment_ids };
     if S::SPANS {
         return splitter.split(text, learned, |start, end| {
             sink.begin_word();
@@ -65,6 +70,7 @@ struct PieceEncoder<'a> {
     tables: &'a ByteTables,
     text: &'a [u8],
     merger: &'a mut Merger,
+    sampler: &'a mut Option<Sampler>,
     new_pieces: &'a mut NewPieces,
     segment_ids: &'a mut Vec<TokenId>,
 }
@@ -86,7 +92,7 @@ impl PieceEncoder<'_> {
         let tables = self.tables;
         let text = self.text;
         let piece = &text[start..end];
-        if S::SPANS && tables.merge_sampled(piece, start, self.merger, sink) {
+        if S::SPANS && tables.merge_sampled(piece, start, self.merger, self.sampler, sink) {
             return;
         }
         if let Some(id) = tables.whole_piece(piece, Key::new(text, start, end)) {

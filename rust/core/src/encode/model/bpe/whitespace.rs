@@ -7,8 +7,8 @@
 //!
 //! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD.
 
-use crate::encode::model::bpe::{Bpe, BpeScratch};
-use crate::encode::model::{Fragment, Model};
+use crate::encode::model::bpe::Bpe;
+use crate::encode::model::{Fragment, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
@@ -29,13 +29,17 @@ pub(crate) struct Whitespace {
 heap_bytes!(Whitespace: bpe);
 
 impl Model for Whitespace {
-    type Scratch = BpeScratch;
-
     fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         Ok(Self { bpe: Bpe::new(vocabulary, definition)? })
     }
 
-    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut BpeScratch, sink: &mut S) {
+    fn encode<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        scratch: &mut ModelScratch,
+        sink: &mut S,
+    ) {
         let Settings { lowercase, escape_whitespaces, .. } = *vocabulary.settings();
         let text = fragment.text;
         let mut words = Words::new(fragment.start, S::SPANS);

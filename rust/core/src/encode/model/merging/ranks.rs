@@ -93,14 +93,6 @@ impl MergeRanks {
         Ok((ranks, rows))
     }
 
-    /// Merge rules of these symbols, all of them tokens.
-    #[cfg(test)]
-    pub(crate) fn of_rows(num_tokens: usize, rows: &[Row]) -> Result<Self, VocabularyError> {
-        let mut ranks = Self { num_tokens, ..Self::default() };
-        ranks.fill(rows)?;
-        Ok(ranks)
-    }
-
     /// The merge of two adjacent symbols. Not inlined, so that the cache in front of it is.
     #[inline(never)]
     pub(crate) fn get(&self, left: Symbol, right: Symbol) -> Merge {
@@ -208,11 +200,20 @@ fn place_of_bit(at: usize, hash: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{MergeRanks, NO_SYMBOL};
+    use super::{MergeRanks, NO_SYMBOL, Row};
     use crate::encode::model::merging::symbol::NO_RANK;
     use crate::error::VocabularyError;
     use crate::vocabulary::strings::{StringIndex, Strings};
     use crate::vocabulary::{Definition, Vocabulary};
+
+    impl MergeRanks {
+        /// Merge rules of these symbols, all of them tokens.
+        pub(crate) fn of_rows(num_tokens: usize, rows: &[Row]) -> Result<Self, VocabularyError> {
+            let mut ranks = Self { num_tokens, ..Self::default() };
+            ranks.fill(rows)?;
+            Ok(ranks)
+        }
+    }
 
     /// Calls `check` with these tokens and merge rules.
     pub(super) fn with(

@@ -21,7 +21,7 @@ pub(super) const UNKNOWN: TokenId = -1;
 
 /// The best choice at each position, and its cost.
 #[derive(Debug, Default)]
-pub(super) struct Choices {
+pub(in crate::encode::model) struct Choices {
     /// For each character, at the index of its first byte, the token to take there, or [`UNKNOWN`].
     pub ids: Vec<TokenId>,
     /// The lowest cost of the text that starts at each position, indexed by the position modulo the window.

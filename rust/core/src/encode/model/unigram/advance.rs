@@ -27,10 +27,11 @@
 
 use memchr::memmem;
 
+use super::Unigram;
 use super::lattice::{Candidates, Lattice};
 use super::segments::{Pass, is_space};
-use super::{Unigram, UnigramScratch};
 use crate::encode::model::Fragment;
+use crate::encode::model::ModelScratch;
 use crate::encode::model::progress::{UnigramProgress, Way};
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::sink::Sink;
@@ -76,7 +77,7 @@ impl Unigram {
         fragment: Fragment<'_>,
         is_end: bool,
         progress: &mut UnigramProgress,
-        scratch: &mut UnigramScratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) -> usize {
         let text = fragment.text;
@@ -87,7 +88,7 @@ impl Unigram {
         if progress.way == Way::SearchWord
             && let Some(space) = text.iter().position(|&byte| is_space(byte))
         {
-            done = self.search_part(vocabulary, &text[..space], true, progress, &mut scratch.lattice, sink);
+            done = self.search_part(vocabulary, &text[..space], true, progress, &mut scratch.unigram.lattice, sink);
             progress.way = Way::Segments;
         }
         if progress.way == Way::Segments {
@@ -99,7 +100,7 @@ impl Unigram {
             }
         }
         if progress.way != Way::Segments {
-            done += self.search_part(vocabulary, &text[done..], is_end, progress, &mut scratch.lattice, sink);
+            done += self.search_part(vocabulary, &text[done..], is_end, progress, &mut scratch.unigram.lattice, sink);
         }
         done
     }
@@ -142,19 +143,19 @@ impl Unigram {
         vocabulary: &Vocabulary,
         text: &[u8],
         progress: &mut UnigramProgress,
-        UnigramScratch { normalized, segments: scratch, .. }: &mut UnigramScratch,
+        scratch: &mut ModelScratch,
         sink: &mut S,
     ) {
         let (Some(cuts), Some(characters)) = (&self.cuts, self.normalizer.characters()) else { return };
         let candidates = &self.candidates;
         let normalizer = &self.normalizer;
         let sink = &mut Scored { sink, candidates, score: 0.0 };
-        (scratch.after_unknown, scratch.unknown_score) = (progress.after_unknown, 0.0);
+        (scratch.unigram.after_unknown, scratch.unigram.unknown_score) = (progress.after_unknown, 0.0);
         let continues = progress.len > 0;
         Pass { vocabulary, candidates, normalizer, characters, cuts, text, offset: 0, continues, scratch, sink }
-            .encode(normalized);
-        progress.score += sink.score + scratch.unknown_score;
-        progress.after_unknown = scratch.after_unknown;
+            .encode();
+        progress.score += sink.score + scratch.unigram.unknown_score;
+        progress.after_unknown = scratch.unigram.after_unknown;
         progress.len += text.len();
     }
 

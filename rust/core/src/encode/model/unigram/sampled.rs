@@ -154,7 +154,8 @@ impl Unigram {
         normalized.reset(fragment.start, S::SPANS);
         self.normalizer.normalize(fragment.text, fragment.continues, normalized);
         let sink = &mut Traced { sink, text: normalized };
-        let mut joined = Joined::new(self.candidates.unknown, sink);
+        let unknown = self.candidates.unknown;
+        let mut joined = Joined::default();
         let mut at = 0;
         while let Some(rest) = normalized.text.get(at..).filter(|rest| !rest.is_empty()) {
             let word = if self.splits_words { &rest[..word_len(rest)] } else { rest };
@@ -166,11 +167,11 @@ impl Unigram {
             paths.draw(word.len(), *alpha, random);
             for (number, edge) in paths.path.iter().enumerate().rev() {
                 let end = if number == 0 { word.len() } else { paths.path[number - 1].start as usize };
-                joined.push(edge.token, at + edge.start as usize..at + end);
+                joined.push(edge.token, unknown, at + edge.start as usize..at + end, sink);
             }
             at += word.len();
         }
-        joined.flush();
+        joined.flush(unknown, sink);
     }
 
     /// Continues the best paths through a text by those through a fragment.
@@ -219,9 +220,9 @@ impl Unigram {
                 at = before;
             }
             let mut ids: Vec<TokenId> = Vec::new();
-            let mut joined = Joined::new(UNKNOWN, &mut ids);
-            tokens.iter().rev().for_each(|&token| joined.push(token, 0..0));
-            joined.flush();
+            let mut joined = Joined::default();
+            tokens.iter().rev().for_each(|&token| joined.push(token, UNKNOWN, 0..0, &mut ids));
+            joined.flush(UNKNOWN, &mut ids);
             ids.iter_mut().filter(|id| **id == UNKNOWN).for_each(|id| *id = self.candidates.unknown);
             (ids, best.steps[last].score)
         };

@@ -21,40 +21,22 @@
 //! Deviations: none.
 
 use super::cuts::Cuts;
-use super::lattice::{Candidates, Lattice};
+use super::lattice::Candidates;
 use super::spans::{SourceText, SpanTracker};
-use super::word_len;
-use crate::encode::model::cache::probes::ProbeQueue;
-use crate::encode::model::cache::{Probe, WordCache};
+use super::{UnigramScratch, word_len};
+use crate::encode::model::ModelScratch;
+use crate::encode::model::cache::Probe;
 use crate::encode::normalizer::charsmap::KeyCharacters;
-use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::normalizer::unigram::{UnigramNormalizer, WHITESPACE};
 use crate::encode::sink::Sink;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::text::scan::masks::WordClasses;
 use crate::text::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::text::unicode::utf8;
-use crate::token::TokenId;
 use crate::vocabulary::Vocabulary;
 use crate::vocabulary::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
 use crate::work::interrupt::{self, Ticker};
 use crate::work::memory::append_text;
-
-/// Buffers, and the cache of segments.
-#[derive(Debug, Default)]
-pub(super) struct SegmentScratch {
-    pub(super) cache: WordCache,
-    queue: ProbeQueue,
-    lattice: Lattice,
-    /// The segment that is being searched, in normalized form, and its ids.
-    segment: Vec<u8>,
-    ids: Vec<TokenId>,
-    /// Whether the last token was unknown.
-    pub(super) after_unknown: bool,
-    /// The sum of the scores of unknown tokens, unless it was rounded.
-    pub(super) unknown_score: f64,
-    tracer: SpanTracker,
-}
 
 /// The encoding of one text.
 pub(super) struct Pass<'a, S> {
@@ -68,36 +50,31 @@ pub(super) struct Pass<'a, S> {
     pub(super) offset: usize,
     /// Whether the text continues an earlier one: no space is put before it.
     pub(super) continues: bool,
-    pub(super) scratch: &'a mut SegmentScratch,
+    pub(super) scratch: &'a mut ModelScratch,
     pub(super) sink: &'a mut S,
 }
 
 impl<S: Sink> Pass<'_, S> {
     /// Pushes the tokens of the text, which is UTF-8 and not longer than [`Cuts::max_len`].
     #[inline]
-    pub(super) fn encode(&mut self, normalized: &mut Rewritten<'_>) {
-        self.scratch.tracer = SpanTracker::new(self.offset);
+    pub(super) fn encode(&mut self) {
+        self.scratch.unigram.tracer = SpanTracker::new(self.offset);
         let text = self.text;
         let mut at = 0;
         let mut buffer = [b' '; BLOCK_LEN + KEY_LEN];
         while at < text.len() {
             let block = padded(&text[at..], &mut buffer);
-            at = self.encode_block(at, block, normalized);
+            at = self.encode_block(at, block);
         }
         self.drain(SourceText::input(text));
-        self.scratch.tracer.push_unknown(self.candidates.unknown, self.sink);
+        self.scratch.unigram.tracer.joined.flush(self.candidates.unknown, self.sink);
     }
 
     /// Encodes the segments that start in the block at `start`, which is a cut or a space. A later segment that may
     /// reach past the block is left to the next block. Returns where the next block starts. `block` is padded with
     /// spaces past the end of the text.
     #[inline(always)]
-    fn encode_block(
-        &mut self,
-        start: usize,
-        block: &[u8; BLOCK_LEN + KEY_LEN],
-        normalized: &mut Rewritten<'_>,
-    ) -> usize {
+    fn encode_block(&mut self, start: usize, block: &[u8; BLOCK_LEN + KEY_LEN]) -> usize {
         let Some(bytes) = block.first_chunk() else { return self.text.len() };
         let WordClasses { letter, digit, space, other } = WordClasses::new(bytes);
         let is_space_before = start.checked_sub(1).map_or(!self.continues, |before| is_space(self.text[before]));
@@ -134,7 +111,7 @@ impl<S: Sink> Pass<'_, S> {
                 self.queue(key, start + at);
                 starts &= starts - 1;
             }
-            if self.scratch.queue.len() >= BLOCK_LEN {
+            if self.scratch.probes.len() >= BLOCK_LEN {
                 self.drain(SourceText::input(self.text));
             }
 
@@ -144,7 +121,7 @@ impl<S: Sink> Pass<'_, S> {
                 return start + at;
             }
             let end = if is_other || end == BLOCK_LEN { self.text.len() } else { start + end };
-            let end = self.encode_unspaced(start + at, end, after_space >> at & 1 != 0, normalized) - start;
+            let end = self.encode_unspaced(start + at, end, after_space >> at & 1 != 0) - start;
             if end >= BLOCK_LEN {
                 return start + end;
             }
@@ -155,13 +132,7 @@ impl<S: Sink> Pass<'_, S> {
 
     /// Encodes the segments of a stretch of text that starts at a cut and ends at `end` or before a space. Returns
     /// where it ends.
-    fn encode_unspaced(
-        &mut self,
-        mut start: usize,
-        end: usize,
-        mut is_after_space: bool,
-        normalized: &mut Rewritten<'_>,
-    ) -> usize {
+    fn encode_unspaced(&mut self, mut start: usize, end: usize, mut is_after_space: bool) -> usize {
         let text = self.text;
         let mut at = start;
         let mut before = None;
@@ -174,7 +145,7 @@ impl<S: Sink> Pass<'_, S> {
             ticker.tick();
             next = utf8::decode_valid(text, at + len);
             if !self.characters.keeps(character, next.map(|next| next.0)) {
-                start = self.encode_changed(start, at, is_after_space, normalized);
+                start = self.encode_changed(start, at, is_after_space);
                 is_after_space = false;
                 at = start;
                 before = None;
@@ -198,38 +169,35 @@ impl<S: Sink> Pass<'_, S> {
     /// Encodes the text from the cut at `start` to the first cut after the character at `at`, which is the first one
     /// that the normalizer changes. Returns where that cut is.
     #[inline(never)]
-    fn encode_changed(
-        &mut self,
-        start: usize,
-        at: usize,
-        is_after_space: bool,
-        normalized: &mut Rewritten<'_>,
-    ) -> usize {
+    fn encode_changed(&mut self, start: usize, at: usize, is_after_space: bool) -> usize {
         self.drain(SourceText::input(self.text));
+        let mut normalized = std::mem::take(&mut self.scratch.rewritten);
         let end = self.next_cut(at);
         // After an escaped space in the input itself, a word need not start at a cut.
         if memchr::memmem::find(&self.text[at..end], ESCAPED_SPACE).is_some() {
             normalized.reset(self.offset + start, S::SPANS);
-            self.normalizer.normalize(&self.text[start..], !is_after_space, normalized);
-            let source = SourceText::normalized(normalized, is_after_space);
+            self.normalizer.normalize(&self.text[start..], !is_after_space, &mut normalized);
+            let source = SourceText::normalized(&normalized, is_after_space);
             let mut at = 0;
             while at < source.text.len() {
                 let start = at;
                 at += word_len(&source.text[start..]);
                 self.search(source, start, at, false, None);
             }
+            self.scratch.rewritten = normalized;
             return self.text.len();
         }
 
         normalized.reset(self.offset + start, S::SPANS);
-        self.normalizer.normalize(&self.text[start..end], !is_after_space, normalized);
+        self.normalizer.normalize(&self.text[start..end], !is_after_space, &mut normalized);
         let len = normalized.text.len();
         // Making a key reads all of its bytes, even past the end.
         normalized.push(&[0; KEY_LEN], 0..0);
-        self.encode_normalized(SourceText::normalized(normalized, is_after_space), len);
+        self.encode_normalized(SourceText::normalized(&normalized, is_after_space), len);
         if S::SPANS && len > 0 {
-            self.scratch.tracer.covered = normalized.span(len - 1..len).end;
+            self.scratch.unigram.tracer.covered = normalized.span(len - 1..len).end;
         }
+        self.scratch.rewritten = normalized;
         end
     }
 
@@ -296,7 +264,7 @@ impl<S: Sink> Pass<'_, S> {
         match source.text[start..].first_chunk().filter(|_| end - start <= MAX_LEN) {
             Some(bytes) => {
                 self.queue(Key::of(bytes, end - start).marked(is_after_space), start);
-                if self.scratch.queue.len() >= BLOCK_LEN {
+                if self.scratch.probes.len() >= BLOCK_LEN {
                     self.drain(source);
                 }
             }
@@ -307,7 +275,7 @@ impl<S: Sink> Pass<'_, S> {
     /// Starts the look-up of the segment at `start`.
     #[inline(always)]
     fn queue(&mut self, key: Key, start: usize) {
-        self.scratch.queue.push(&self.scratch.cache, key, start);
+        self.scratch.probes.push(&self.scratch.cache, key, start);
     }
 
     /// The same for a segment that is long or near the end of the text.
@@ -329,24 +297,24 @@ impl<S: Sink> Pass<'_, S> {
     #[inline(never)]
     fn drain(&mut self, source: SourceText<'_>) {
         interrupt::check();
-        for at in 0..self.scratch.queue.len() {
-            let (probe, start) = self.scratch.queue.get(at);
+        for at in 0..self.scratch.probes.len() {
+            let (probe, start) = self.scratch.probes.get(at);
             let end = start + probe.key.word_len();
             let is_after_space = probe.key.is_marked();
             if self.push_cached(source, start, end, is_after_space, probe) {
-                self.scratch.after_unknown = false;
+                self.scratch.unigram.after_unknown = false;
             } else {
                 self.search(source, start, end, is_after_space, Some(probe));
             }
         }
-        self.scratch.queue.clear();
+        self.scratch.probes.clear();
     }
 
     /// Finds and pushes the tokens of a segment, and caches them if it has a probe.
     #[inline(never)]
     fn search(&mut self, source: SourceText<'_>, start: usize, end: usize, is_after_space: bool, probe: Option<Probe>) {
-        let SegmentScratch { cache, lattice, segment, ids, after_unknown, unknown_score, tracer, .. } =
-            &mut *self.scratch;
+        let UnigramScratch { lattice, segment, ids, after_unknown, unknown_score, tracer, .. } =
+            &mut self.scratch.unigram;
         segment.clear();
         if is_after_space {
             segment.extend_from_slice(ESCAPED_SPACE);
@@ -365,7 +333,7 @@ impl<S: Sink> Pass<'_, S> {
                 has_unknown |= is_unknown;
                 known_score += if is_unknown { 0.0 } else { self.candidates.score(id) };
                 if S::SPANS {
-                    tracer.push(id, unknown, place.span(at, at + len), self.sink);
+                    tracer.joined.push(id, unknown, place.span(at, at + len), self.sink);
                     at += len;
                 } else if !(is_unknown && *after_unknown) {
                     self.sink.push(id, 0..0);
@@ -377,7 +345,7 @@ impl<S: Sink> Pass<'_, S> {
             });
         *unknown_score += score - known_score;
         if let Some(probe) = probe.filter(|_| !has_unknown) {
-            cache.insert(probe, &[], ids);
+            self.scratch.cache.insert(probe, &[], ids);
         }
     }
 
@@ -394,7 +362,7 @@ impl<S: Sink> Pass<'_, S> {
         if !S::SPANS {
             return self.scratch.cache.push(probe, &[], self.sink);
         }
-        let SegmentScratch { cache, ids, tracer, .. } = &mut *self.scratch;
+        let ModelScratch { cache, unigram: UnigramScratch { ids, tracer, .. }, .. } = &mut *self.scratch;
         let few = cache.few(probe);
         let ids = match &few {
             Some((few, len)) => &few[..*len],
@@ -406,7 +374,7 @@ impl<S: Sink> Pass<'_, S> {
                 ids
             }
         };
-        tracer.push_unknown(self.candidates.unknown, self.sink);
+        tracer.joined.flush(self.candidates.unknown, self.sink);
         let place = tracer.place(source, start, end, is_after_space);
         if let Some((&last, others)) = ids.split_last() {
             let mut at = 0;

@@ -6,9 +6,8 @@
 
 use std::ops::Range;
 
+use super::Joined;
 use crate::encode::normalizer::rewritten::Rewritten;
-use crate::encode::sink::Sink;
-use crate::token::TokenId;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 
 /// State for the spans of one text.
@@ -18,13 +17,12 @@ pub(super) struct SpanTracker {
     offset: usize,
     /// The end of the latest word in the whole input: the space before the next word starts here.
     pub(super) covered: usize,
-    /// The span of the unknown tokens that wait to be pushed as one.
-    unknown: Option<Range<usize>>,
+    pub(super) joined: Joined,
 }
 
 impl SpanTracker {
     pub(super) fn new(offset: usize) -> Self {
-        Self { offset, covered: offset, unknown: None }
+        Self { offset, covered: offset, joined: Joined::default() }
     }
 
     /// The position of the next segment.
@@ -44,25 +42,6 @@ impl SpanTracker {
         }
         self.covered = self.offset + end;
         SegmentPlace { start: self.offset + start, covered, has_first_space: false, space_len, normalized: None }
-    }
-
-    /// Pushes a token; an unknown one waits for the end of its span.
-    #[inline]
-    pub(super) fn push<S: Sink>(&mut self, id: TokenId, unknown: TokenId, span: Range<usize>, sink: &mut S) {
-        if id == unknown {
-            self.unknown = Some(self.unknown.take().map_or(span.start, |before| before.start)..span.end);
-        } else {
-            self.push_unknown(unknown, sink);
-            sink.push(id, span);
-        }
-    }
-
-    /// Pushes the unknown token that waits, if there is one.
-    #[inline(always)]
-    pub(super) fn push_unknown<S: Sink>(&mut self, unknown: TokenId, sink: &mut S) {
-        if let Some(span) = self.unknown.take() {
-            sink.push(unknown, span);
-        }
     }
 }
 

@@ -43,7 +43,7 @@ struct PhantomMatch {
 
 /// A normalized word, and its tokens.
 #[derive(Debug, Default)]
-pub(super) struct NormalizedWord {
+pub(in crate::encode::model) struct NormalizedWord {
     pub text: Rewritten<'static>,
     pub ids: Vec<TokenId>,
     /// Where each token ends, in bytes from the start of the phantom.
