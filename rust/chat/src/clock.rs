@@ -1,5 +1,13 @@
 //! The time that templates see. It is passed as a value, since WebAssembly has no clock and the date of a conversation
 //! must not change while it grows.
+//!
+//! As text it is `strftime` in the C locale, with the buffer of 100 bytes that llama.cpp gives it. Source: glibc's
+//! `strftime`. Deviations: 1. Conversions are those of `chrono`: widths, the flags `^` and `#`, `%E` and `%O` are errors,
+//! and `%f`, `%v` and `%+` are dates. 2. A year of more than six digits is an error.
+
+use std::fmt::Write;
+
+use chrono::{DateTime, FixedOffset};
 
 /// A moment and its time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,5 +24,70 @@ impl Default for Now {
     /// The first moment of 1970, in UTC.
     fn default() -> Self {
         Self { seconds: 0, offset: 0, zone: "UTC".to_owned() }
+    }
+}
+
+/// What fits into llama.cpp's buffer, without the NUL at the end.
+const MOST_BYTES: usize = 99;
+
+/// Writes a moment in a format. Nothing if the result is empty or too long, or if the format has an unknown conversion.
+pub(crate) fn strftime(format: &str, now: &Now) -> Option<String> {
+    let zone = FixedOffset::east_opt(now.offset)?;
+    let time = DateTime::from_timestamp(now.seconds, 0)?.with_timezone(&zone);
+    // A zone of chrono's has no name. No format has a zero byte, so that it can stand for the percent signs of a text.
+    let format = format.replace("%%", "\0").replace("%Z", &now.zone.replace('%', "\0")).replace('\0', "%%");
+    let mut text = Limited(String::new());
+    write!(text, "{}", time.format(&format)).ok()?;
+    Some(text.0).filter(|text| !text.is_empty())
+}
+
+/// A text that cannot grow beyond [`MOST_BYTES`].
+struct Limited(String);
+
+impl Write for Limited {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        if self.0.len() + text.len() > MOST_BYTES {
+            return Err(std::fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The expected texts were printed by glibc 2.36, except where there is none.
+    #[test]
+    fn as_glibc_does() {
+        let cases = [
+            (1709251199, "%d %b %Y, %A %H:%M:%S", Some("29 Feb 2024, Thursday 23:59:59")),
+            (
+                1709251199,
+                "%c|%x|%X|%r|%D|%F|%R|%T",
+                Some("Thu Feb 29 23:59:59 2024|02/29/24|23:59:59|11:59:59 PM|02/29/24|2024-02-29|23:59|23:59:59"),
+            ),
+            (1709251199, "%j %U %W %V %G %g %u %w %y %C %s", Some("060 08 09 09 2024 24 4 4 24 20 1709251199")),
+            (1709251199, "%e|%-d|%_m|%k|%l|%I|%p|%P|%z|%Z|%%Z", Some("29|29| 2|23|11|11|PM|pm|+0000|UTC|%Z")),
+            (1609459200, "%F is in week %V of %G", Some("2021-01-01 is in week 53 of 2020")),
+            (1735516800, "%F is in week %V of %G", Some("2024-12-30 is in week 01 of 2025")),
+            (0, "%h|%n|%t|ü", Some("Jan|\n|\t|ü")),
+            (0, "%10d", None),
+            (0, "%Q", None),
+            (i64::MAX, "%Y", None),
+            (0, "", None),
+        ];
+        for (seconds, format, expected) in cases {
+            assert_eq!(strftime(format, &Now { seconds, ..Now::default() }).as_deref(), expected, "{format}");
+        }
+        assert!(strftime(&"%Y".repeat(24), &Now::default()).is_some());
+        assert!(strftime(&"%Y".repeat(25), &Now::default()).is_none());
+    }
+
+    #[test]
+    fn zones_shift_the_clock() {
+        let now = Now { seconds: 0, offset: -5 * 3600 - 1800, zone: "A%C".to_owned() };
+        assert_eq!(strftime("%F %T %z %Z", &now).as_deref(), Some("1969-12-31 18:30:00 -0530 A%C"));
     }
 }

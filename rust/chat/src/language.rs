@@ -18,12 +18,10 @@ mod on_strings;
 mod operators;
 mod parser;
 mod show;
-mod strftime;
 mod template;
 #[cfg(test)]
 mod tests;
 mod value;
 
-pub(crate) use strftime::strftime;
 pub use template::Template;
 pub(crate) use value::{Changed, Value, mark};

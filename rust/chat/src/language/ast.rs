@@ -74,7 +74,8 @@ pub(crate) enum Node {
         is_negative: bool,
         operand: Box<Expression>,
     },
-    Binary(BinaryOp, Box<Expression>, Box<Expression>),
+    /// `a + b - c`: the first operand, and operators that bind equally with where they are and their second operand.
+    Binary(Box<Expression>, Vec<(BinaryOp, u32, Expression)>),
     /// `value if condition else other`: condition, value and other.
     Ternary(Box<[Expression; 3]>),
     /// `value if condition`: in a loop a filter of its items, elsewhere undefined if the condition fails.

@@ -6,8 +6,8 @@
 use super::failure::{Failure, Outcome, failed};
 use super::operators::{self, BinaryOp, compare, contains};
 use super::show::tojson;
-use super::strftime;
 use super::value::{Args, Entries, Native, Run, Value, same};
+use crate::clock::strftime;
 use crate::text::Text;
 
 /// The function of a name.
@@ -133,7 +133,7 @@ fn to_object(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 fn strftime_now(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let format = args.text(0)?.to_string();
     run.charge_bytes(format.len().saturating_mul(4))?;
-    match strftime::strftime(format.split('\0').next().unwrap_or_default(), run.now) {
+    match strftime(format.split('\0').next().unwrap_or_default(), run.now) {
         Some(text) => Ok(Value::string(Text::template(text))),
         None => failed("the time in this format is empty or too long, or the format is unknown"),
     }

@@ -67,7 +67,8 @@ impl BinaryOp {
         matches!(self, Self::In | Self::NotIn)
     }
 
-    fn joins(self) -> bool {
+    /// Whether it can make a string out of two values.
+    pub(crate) fn joins(self) -> bool {
         matches!(self, Self::Add | Self::Concat)
     }
 

@@ -23,10 +23,10 @@ use super::thinking::Thinking;
 use super::warnings::{self, Warning};
 use super::{content, repairs};
 use crate::budget::Budget;
-use crate::clock::Now;
+use crate::clock::{Now, strftime};
 use crate::error::Error;
 use crate::json::{Json, Object};
-use crate::language::{Template, strftime};
+use crate::language::Template;
 use crate::mask::{Conversation, Mask};
 use crate::text::Text;
 

@@ -81,17 +81,7 @@ impl<'p> Machine<'p> {
                 (value @ (Value::Int(..) | Value::Float(_)), false) => Ok(value),
                 (value, _) => failed(format!("a sign needs a number after it, not {}", value.type_name())),
             },
-            Node::Binary(operator @ (BinaryOp::And | BinaryOp::Or), left, right) => {
-                let left = self.evaluate(left)?;
-                if left.as_bool()? == (*operator == BinaryOp::And) { self.evaluate(right) } else { Ok(left) }
-            }
-            Node::Binary(BinaryOp::Add | BinaryOp::Concat, ..) => self.concatenation(node),
-            Node::Binary(operator, left, right) => {
-                let left = self.evaluate(left)?;
-                let right = self.evaluate(right)?;
-                self.run.begun = 0;
-                operators::binary(&mut self.run, *operator, left, right)
-            }
+            Node::Binary(first, rest) => self.binary(first, rest),
             Node::Ternary(parts) => {
                 let [condition, value, other] = &**parts;
                 let holds = self.evaluate(condition)?.as_bool()?;
@@ -120,23 +110,22 @@ impl<'p> Machine<'p> {
     }
 
     /// `a + b ~ c`, from left to right: one level of depth, however long it is.
-    fn concatenation(&mut self, mut node: &'p Node) -> Outcome<Value> {
-        let mut operations = Vec::new();
-        let mut value = loop {
-            let Node::Binary(operator @ (BinaryOp::Add | BinaryOp::Concat), left, right) = node else {
-                break self.evaluate_node(node)?;
+    fn binary(&mut self, first: &'p Expression, rest: &'p [(BinaryOp, u32, Expression)]) -> Outcome<Value> {
+        let mut value = self.evaluate(first)?;
+        for (operator, at, operand) in rest {
+            let result = match operator {
+                BinaryOp::And | BinaryOp::Or => match value.as_bool() {
+                    Ok(holds) if holds == (*operator == BinaryOp::And) => self.evaluate(operand),
+                    Ok(_) => continue,
+                    Err(failure) => Err(failure),
+                },
+                _ => {
+                    let operand = self.evaluate(operand)?;
+                    self.run.begun = 0;
+                    operators::binary(&mut self.run, *operator, value, operand)
+                }
             };
-            operations.push((*operator, &**right));
-            match left.node {
-                Node::Binary(BinaryOp::Add | BinaryOp::Concat, ..) => node = &left.node,
-                _ => break self.evaluate(left)?,
-            }
-        };
-        for (operator, right) in operations.into_iter().rev() {
-            let operand = self.evaluate(right)?;
-            self.run.begun = 0;
-            let result = operators::binary(&mut self.run, operator, value, operand);
-            value = result.map_err(|failure| self.placed(right.at, failure))?;
+            value = result.map_err(|failure| self.placed(*at, failure))?;
         }
         Ok(value)
     }

@@ -57,15 +57,17 @@ impl Parser<'_> {
         if level > TIGHTEST {
             return self.test();
         }
-        let mut left = self.operators(level + 1)?;
-        loop {
-            let at = self.place();
-            let Some(operator) = self.operator(level) else { return Ok(left) };
+        let first = self.operators(level + 1)?;
+        let mut at = first.at;
+        let mut rest = Vec::new();
+        while let Some(operator) = self.operator(level) {
+            at = self.place();
             self.at += if operator == BinaryOp::NotIn { 2 } else { 1 };
             self.count_operator()?;
-            let right = self.operators(level + 1)?;
-            left = Expression { at, node: Node::Binary(operator, Box::new(left), Box::new(right)) };
+            let operand = self.operators(level + 1)?;
+            rest.push((operator, if operator.joins() { operand.at } else { at }, operand));
         }
+        if rest.is_empty() { Ok(first) } else { Ok(Expression { at, node: Node::Binary(Box::new(first), rest) }) }
     }
 
     /// The operator of a level that comes next.
