@@ -128,4 +128,4 @@ class Documents:
         """The error for a stream that has not repeated a shard."""
         source = self._inputs[self._task.ranges[0].input]
         problem = f"it is not what the last run read: shard {shard.name}, up to row {shard.last_row}, differs"
-        return CorpusError(problem, source="standard input" if source.path is None else source.name)
+        return CorpusError(problem, source="standard input" if source.size is None else source.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from typing import Any
@@ -43,8 +43,6 @@ class Job:
     """Threads that encode, per task."""
     done: dict[str, Shard] = field(default_factory=dict)
     """The shards of earlier runs by their names."""
-    stamps: Sequence[tuple[int, int] | None] = ()
-    """The size of each input and the time of its last change, before it was read."""
     run: int = 0
     """The number of this run."""
     part: Part | None = None
@@ -52,9 +50,9 @@ class Job:
 
     def check_unchanged(self, task: Task) -> None:
         """Raises `CorpusError` if an input has changed since it was surveyed."""
-        for number in dict.fromkeys(piece.input for piece in task.ranges):
-            if (before := self.stamps[number]) is not None and self.inputs[number].status() != before:
-                raise CorpusError("it has changed during the run", source=self.inputs[number].name)
+        for input in (self.inputs[number] for number in dict.fromkeys(piece.input for piece in task.ranges)):
+            if input.size is not None and input.status() != (input.size, input.time):
+                raise CorpusError("it has changed during the run", source=input.name)
 
 
 def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
