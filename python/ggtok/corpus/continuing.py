@@ -110,7 +110,7 @@ def _kept(before: Manifest, now: Manifest, job: Job, rehash: bool, call: Call) -
 
 def _is_same(job: Job, shards: list[Shard], send: Callable[[object], None]) -> bool:
     """Whether the documents of a task's finished shards are the same when they are read again."""
-    documents = Documents(job.inputs, task_of(shards[0]), job.settings, lambda *sums: send(sums))
+    documents = Documents(job.inputs, task_of(shards[0]), job.settings, send)
     done = {shard.number: shard for shard in shards}
     for number in range(max(done) + 1):
         if number and not documents.has_more:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import CorpusError
 from .folder import MANIFEST, Folder
-from .packing import Packing
+from .packing import COUNTED
 from .plan import Part, Range
 from .settings import MOST_PACK, Settings
 from .sources import Input
@@ -105,8 +105,8 @@ class Shard:
         names = (self.name, *(file.name.removeprefix(VALIDATION) for file in self.files))
         if not all(map(NAME.fullmatch, names)):
             raise ValueError(f"{place} has a name that no shard has")
-        counted = Packing.__dataclass_fields__ if manifest.settings.writing.pack else {}
-        if self.packing.keys() != counted.keys():
+        counted = COUNTED if manifest.settings.writing.pack else ()
+        if self.packing.keys() != {*counted}:
             raise ValueError(f"{place}.packing has the keys {[*self.packing]}, not {[*counted]}")
 
 

@@ -167,7 +167,7 @@ def _weighed(job: Job, before: Manifest | None, call: Call) -> list[Input]:
 
     def count(number: int, send: Callable[[object], None]) -> None:
         task = Task("", (Range(number, 0, None, 1),))
-        for block in Documents(inputs, task, settings, lambda *sums: send(sums)).of_shard(Shard("")):
+        for block in Documents(inputs, task, settings, send).of_shard(Shard("")):
             table = parted(encode_block(block, job.tokenizer, settings.encoding, 1).table, settings)[0]
             bins = (sample_places(table, settings) * BINS).astype(np.int64)
             with guard:
@@ -246,16 +246,13 @@ def _make(
     with ExitStack() as stack:
 
         def make(task: Task, send: Callable[[object], None]) -> None:
-            def watch(*sums: int) -> None:
-                send(sums)
-
             if not in_processes or job.inputs[task.ranges[0].input].size is None:  # standard input is here
-                shards = make_shards(job, task, watch)
+                shards = make_shards(job, task, send)
             else:
                 if not hasattr(of_thread, "child"):
                     of_thread.child = Child(job)
                     stack.callback(of_thread.child.end)
-                shards = of_thread.child.make_shards(task, watch)
+                shards = of_thread.child.make_shards(task, send)
             for shard in shards:
                 send(shard)
 

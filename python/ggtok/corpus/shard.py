@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -101,7 +101,7 @@ def _write(job: Job, blocks: Iterator[Block], shard: Shard, files: ShardFiles, w
         for table in parts[1:]:
             more.validation = table.num_rows, int(num_tokens(table.column(IDS)).sum())
         shard.add(more)
-        watch(more.input_bytes, more.documents, more.tokens)
+        watch((more.input_bytes, more.documents, more.tokens))
     for stage, writer in zip(stages, writers, strict=True):
         add(shard.packing, stage.finish())
         writer.close()
@@ -139,7 +139,7 @@ class Stages:
         """Writes the others. Returns what the packer reports, if there is one."""
         for number, stage in enumerate(self._stages, 1):
             self._pass(stage.flush(), self._stages[number:])
-        return {} if self._packer is None else asdict(self._packer.report)
+        return {} if self._packer is None else self._packer.report
 
 
 def selected(table: pa.Table, settings: Settings, inputs: list[Input]) -> pa.Table:
