@@ -20,7 +20,8 @@ def lines(name: str, size: int, cut: int, compression: str | None = None) -> tup
     """An input of lines of 1,000 bytes, cut after every `cut` bytes."""
     starts = range(0, max(size, 1), cut) if compression is None else range(1)
     cuts = tuple(PartStart(start, start // 1000 + 1) for start in starts)
-    return Input(name, name, "jsonl", compression, size), Survey(size, 0, "", cuts)
+    input = Input(name, name, "jsonl", compression, size)
+    return input, Survey(input, cuts)
 
 
 def planned(seed: int | None, *files: tuple[Input, Survey], shard_size: int = MB) -> list[Task]:
@@ -37,9 +38,8 @@ def test_a_long_file_is_cut_and_short_ones_share_a_shard() -> None:
 
 def test_long_compressed_files_and_standard_input_are_streams_in_their_place() -> None:
     stream, short = lines("z.gz", 3 * MB, MB, "gzip"), lines("s.gz", 1000, MB, "gzip")
-    stdin = Input("-", None, "jsonl", None, None)
-    inputs = [lines("a", 10, MB)[0], stream[0], short[0], stdin]
-    tasks = plan(inputs, [lines("a", 10, MB)[1], stream[1], short[1], None], MB, None)
+    stdin = Input("-", "-", "jsonl", None, None)
+    tasks = planned(None, lines("a", 10, MB), stream, short, (stdin, Survey(stdin)))
     assert [(task.is_stream, [piece.input for piece in task.ranges]) for task in tasks] == [
         (False, [0, 2]),
         (True, [1]),
@@ -70,7 +70,7 @@ def test_every_byte_is_in_exactly_one_range(sizes: list[int], seed: int | None, 
 def test_pieces_of_nearly_a_shard_are_a_shard_each() -> None:
     input, survey = lines("a", 4 * MB, MB)
     cuts = [PartStart(max(0, cut.start - 100 * number), cut.row) for number, cut in enumerate(survey.cuts)]
-    tasks = planned(None, (input, Survey(survey.size, 0, "", tuple(cuts))))
+    tasks = planned(None, (input, Survey(input, tuple(cuts))))
     assert [len(task.ranges) for task in tasks] == [1, 1, 1, 1]
 
 

@@ -40,7 +40,7 @@ def problem(*sources: str | Path, **options: object) -> str:
 def test_an_input_is_described(folder: Path) -> None:
     assert inputs(["a.jsonl.gz"]) == [Input("a.jsonl.gz", "a.jsonl.gz", "jsonl", "gzip", 3, source="a.jsonl.gz")]
     assert inputs(["b.jsonl"], format="lines") == [Input("b.jsonl", "b.jsonl", "lines", None, 3, source="b.jsonl")]
-    assert inputs(["-"], format="jsonl") == [Input("-", None, "jsonl", None, None, source="-")]
+    assert inputs(["-"], format="jsonl") == [Input("-", "-", "jsonl", None, None, source="-")]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_cuts_of_lines(lengths: list[int], cut: int, ends: bool) -> None:
         if start == 0 or (start - 1) // cut > max(0, before - 1) // cut:
             expected.append(PartStart(start, row))
     assert found.cuts == tuple(expected)
-    assert found.size == len(data)
+    assert found.input.size == len(data)
 
 
 def survey(data: bytes, cut: int, progress: Callable[[int], object] = lambda num_bytes: None, chunk: int = 7) -> Survey:
@@ -183,8 +183,11 @@ def test_compressed_files_and_texts_are_not_cut(folder: Path) -> None:
     [compressed, text] = inputs(["a.jsonl.gz", "notes.xyz"], format="jsonl")[:1] + inputs(["notes.xyz"], format="text")
     assert surveyed(compressed, 1, counts_lines=True).cuts == (PartStart(0, 1),)
     assert surveyed(text, 1, counts_lines=True).cuts == (PartStart(0, 1),)
-    with pytest.raises(CorpusError, match="only once"):
-        surveyed(inputs(["-"], format="jsonl")[0], 1, counts_lines=True)
+
+
+def test_nothing_is_known_of_standard_input() -> None:
+    [stdin] = inputs(["-"], format="jsonl")
+    assert surveyed(stdin, 1, counts_lines=True) == Survey(stdin)
 
 
 def test_a_file_that_is_gone(folder: Path) -> None:

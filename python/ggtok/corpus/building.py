@@ -318,7 +318,7 @@ def _part(part: Iterable[int], found: list[Input]) -> Part:
     if len(numbers) != 2 or numbers[0] > numbers[1]:
         raise CorpusError(f"part must be a number from 1 and how many there are, such as (1, 10), not {part}")
     number, of = numbers
-    if any(input.path is None for input in found):
+    if any(input.size is None for input in found):
         raise CorpusError("standard input cannot be divided into parts")
     names = "\0".join(sorted(input.name for input in found))
     return Part(number, of, len(found), sha256(names.encode()).hexdigest())
@@ -335,7 +335,7 @@ def _bound(max_bad: float | None) -> float | None:
 
 def _warn_of_absent(found: list[Input], reading: Reading) -> None:
     """Warns of fields to keep that no document at the start of the first JSON Lines file has: they may be misspelt."""
-    input = next((input for input in found if input.format == "jsonl" and input.path is not None), None)
+    input = next((input for input in found if input.format == "jsonl" and input.size is not None), None)
     if input is None or not (reading.columns or reading.is_chat):
         return
     looked = replace(reading, columns=(*reading.columns, *({"tools"} - {*reading.columns} if reading.is_chat else ())))

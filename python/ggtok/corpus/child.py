@@ -49,7 +49,7 @@ class Child:
                 if isinstance(message, Shard):
                     yield message
                 else:
-                    watch(*message)
+                    watch(message)
         except (EOFError, BrokenPipeError) as error:
             status = self._process.wait()
             raise CorpusError(f"a worker process ended with status {status}; run the command again") from error
@@ -77,7 +77,7 @@ def main() -> None:
             except EOFError:
                 return
             try:
-                for shard in make_shards(job, task, lambda *sums: answer(sums)):
+                for shard in make_shards(job, task, answer):
                     answer(shard)
             except BrokenPipeError:
                 return

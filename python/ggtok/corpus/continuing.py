@@ -89,7 +89,7 @@ def _kept(before: Manifest, now: Manifest, job: Job, rehash: bool, call: Call) -
     for number, old in was.items():
         input, other = now.inputs[number], before.inputs[old]
         if input.content == other.content:
-            input.name, same[old] = other.name, number
+            now.inputs[number], same[old] = replace(input, name=other.name), number
             if is_over if input.size is None else (rehash or input.time != other.time):
                 looked.add(number)
     changed = [input.name for number, input in enumerate(before.inputs) if number not in same]
@@ -110,13 +110,13 @@ def _kept(before: Manifest, now: Manifest, job: Job, rehash: bool, call: Call) -
 
 def _is_same(job: Job, shards: list[Shard], send: Callable[[object], None]) -> bool:
     """Whether the documents of a task's finished shards are the same when they are read again."""
-    documents = Documents(job.inputs, task_of(shards[0]), job.settings, lambda *sums: send(sums))
+    documents = Documents(job.inputs, task_of(shards[0]), job.settings, send)
     done = {shard.number: shard for shard in shards}
     for number in range(max(done) + 1):
         if number and not documents.has_more:
             return False
         if not documents.repeat(done.get(number, Shard(""))) and number in done:
-            if job.inputs[shards[0].ranges[0].input].path is None:
+            if job.inputs[shards[0].ranges[0].input].size is None:
                 raise documents.changed(done[number])
             return False
     return True

@@ -18,7 +18,7 @@ from .settings import Settings
 from .sources import Input
 from .survey import num_lines
 
-Watch = Callable[[int, int, int], None]
+Watch = Callable[[tuple[int, int, int]], None]
 """Called with how many more bytes of input, documents and tokens are done. If it raises, the work ends."""
 
 
@@ -78,7 +78,7 @@ class Documents:
                 if chosen.table.num_rows or chosen.bad:
                     yield chosen
                 else:
-                    self._watch(block.num_bytes, 0, 0)
+                    self._watch((block.num_bytes, 0, 0))
                 row = max(row, last_row(block) + 1)
         except CorpusError as error:  # the rest of the file is a bad row
             if not self._settings.skip_bad or isinstance(error, StoreError):
@@ -121,11 +121,11 @@ class Documents:
         """Passes the documents of the next shard. Returns whether they are those of a shard that is done."""
         again = Shard("")
         for block in self.of_shard(again):
-            self._watch(block.num_bytes, 0, 0)
+            self._watch((block.num_bytes, 0, 0))
         return (again.texts, again.is_last) == (shard.texts, shard.is_last)
 
     def changed(self, shard: Shard) -> CorpusError:
         """The error for a stream that has not repeated a shard."""
         source = self._inputs[self._task.ranges[0].input]
         problem = f"it is not what the last run read: shard {shard.name}, up to row {shard.last_row}, differs"
-        return CorpusError(problem, source="standard input" if source.path is None else source.name)
+        return CorpusError(problem, source="standard input" if source.size is None else source.name)

@@ -18,9 +18,10 @@ from typing import Any
 
 from ..errors import CorpusError
 from .folder import MANIFEST, Folder
-from .packing import Packing
+from .packing import COUNTED
 from .plan import Part, Range
-from .settings import MOST_PACK, InputFormat, Settings
+from .settings import MOST_PACK, Settings
+from .sources import Input
 from .sums import add
 from .typed import typed
 from .writing.shard_files import Written
@@ -104,8 +105,8 @@ class Shard:
         names = (self.name, *(file.name.removeprefix(VALIDATION) for file in self.files))
         if not all(map(NAME.fullmatch, names)):
             raise ValueError(f"{place} has a name that no shard has")
-        counted = Packing.__dataclass_fields__ if manifest.settings.writing.pack else {}
-        if self.packing.keys() != counted.keys():
+        counted = COUNTED if manifest.settings.writing.pack else ()
+        if self.packing.keys() != {*counted}:
             raise ValueError(f"{place}.packing has the keys {[*self.packing]}, not {[*counted]}")
 
 
@@ -126,30 +127,6 @@ class TokenizerEntry:
 
 
 @dataclass(slots=True)
-class InputEntry:
-    """What it says of an input."""
-
-    name: str
-    """As it was given at first."""
-    path: str
-    """Where it is, as seen from the folder of the corpus."""
-    format: InputFormat
-    compression: str | None
-    size: int | None
-    time: int | None
-    """When it was last changed, in nanoseconds."""
-    sample: str | None
-    """SHA-256 of its start, middle and end. What was read of it is hashed by shard."""
-    weight: float = 1.0
-    """How often it is read."""
-
-    @property
-    def content(self) -> tuple[object, ...]:
-        """What is the same for the same file in another place."""
-        return self.format, self.compression, self.size, self.sample, self.weight
-
-
-@dataclass(slots=True)
 class Manifest:
     """A corpus: its inputs, its settings and its shards. The fields are those of the file."""
 
@@ -158,7 +135,7 @@ class Manifest:
     ggtok: str
     tokenizer: TokenizerEntry
     settings: Settings
-    inputs: list[InputEntry]
+    inputs: list[Input]
     part: Part | None = None
     run: int = 0
     """The number of the latest run."""
@@ -203,7 +180,7 @@ class Manifest:
         for name in ("inputs", "shards"):  # a line each
             yield f',\n "{name}": ['.encode()
             for at, entry in enumerate(getattr(self, name)):
-                yield b",\n"[2 * (not at) :] + _bytes(entry)[:-1]
+                yield b",\n"[2 * (not at) :] + _bytes(entry, ("source",))[:-1]
             yield b"]"
         yield b"\n}\n"
 
@@ -249,7 +226,7 @@ def _flat(settings: dict[str, Any], *groups: str) -> Iterator[tuple[tuple[str, .
             yield (*groups, key), value
 
 
-def _bytes(value: Manifest | InputEntry | Shard, without: tuple[str, ...] = (), indent: int | None = None) -> bytes:
+def _bytes(value: Manifest | Input | Shard, without: tuple[str, ...] = (), indent: int | None = None) -> bytes:
     """JSON, and a line end. Names may have bytes that are not UTF-8, which Python has as surrogates."""
     data = {name: getattr(value, name) for name in value.__slots__ if name not in without}
     return json.dumps(data, indent=indent, ensure_ascii=False, default=asdict).encode("utf-8", "surrogatepass") + b"\n"

@@ -176,10 +176,8 @@ def summary(info: Info) -> list[tuple[str, str]]:
         ("bytes per token", _ratio(info.text_bytes, info.tokens)),
         ("tokens per document", _ratio(info.tokens, info.documents)),
     ]
-    rows += [
-        (label, f"{number:,}") for label, number in (("rejected rows", info.rejected), ("cut", info.cut)) if number
-    ]
-    rows += [("dropped as too long", f"{info.dropped:,}")] * (info.dropped > 0)
+    lost = {"rejected rows": info.rejected, "cut": info.cut, "dropped as too long": info.dropped}
+    rows += [(label, f"{number:,}") for label, number in lost.items() if number]
     if info.settings["validation"]:
         rows.append(("for validation", "{documents:,} documents, {tokens:,} tokens".format(**info.validation)))
     if packing:
@@ -210,11 +208,9 @@ def length_rows(info: Info) -> list[tuple[str, str, str]]:
 def source_rows(info: Info, most: int) -> list[tuple[str, ...]]:
     """The sources with most text: name, documents, tokens, their share of all, and bytes per token."""
     ordered = sorted(info.sources, key=lambda source: -source.text_bytes)
-    shown, others = ordered[:most], ordered[most:]
-    rows = [(each.name, each.documents, each.tokens, each.text_bytes) for each in shown]
+    rows, others = ordered[:most], ordered[most:]
     if others:
-        sums = (sum(each.documents for each in others), sum(each.tokens for each in others))
-        rows.append((f"and {len(others):,} more", *sums, sum(each.text_bytes for each in others)))
+        rows.append(Source(f"and {len(others):,} more", *map(sum, zip(*(each[1:] for each in others), strict=True))))
     return [
         (name, f"{n:,}", f"{num:,}", _ratio(100 * num, info.tokens), _ratio(size, num)) for name, n, num, size in rows
     ]

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from .blocks import BOUNDARIES, IDS, MASK, num_tokens
@@ -28,6 +27,7 @@ from .grouping import Groups
 from .lists import flat
 from .packages import np, npt, pa
 from .pieces import Numbers, cut, gathered
+from .sums import add
 
 TABLE_TOKENS = 1 << 20
 """About how many tokens a table of packed sequences has."""
@@ -38,20 +38,9 @@ def window(length: int) -> int:
     return max(4 << 20, 256 * length)
 
 
-@dataclass(slots=True)
-class Packing:
-    """What packing has done so far."""
-
-    num_documents: int = 0
-    num_empty: int = 0
-    """Documents without tokens, which are in no sequence."""
-    num_cut: int = 0
-    """Documents that were longer than a sequence."""
-    num_sequences: int = 0
-    num_tokens: int = 0
-    """Tokens of documents."""
-    num_padding: int = 0
-    """Tokens of padding. Together they are `num_sequences` times the length."""
+COUNTED = ("num_documents", "num_empty", "num_cut", "num_sequences", "num_tokens", "num_padding")
+"""What is counted: documents, those without tokens, which are in no sequence, and those that were longer than one; then
+sequences, and tokens of documents and of padding, which together are as many as the sequences are long."""
 
 
 class Packer:
@@ -59,7 +48,7 @@ class Packer:
 
     def __init__(self, length: int, pad_id: int) -> None:
         self.length, self.pad_id = length, pad_id
-        self.report = Packing()
+        self.report = dict.fromkeys(COUNTED, 0)
         self._groups = Groups(window(length))
 
     def push(self, table: pa.Table) -> Iterator[pa.Table]:
@@ -90,12 +79,10 @@ class Packer:
         order = np.argsort(sequences, kind="stable")
         num_sequences = int(sequences.max()) + 1 if len(sequences) else 0
 
-        self.report.num_documents += len(lengths)
-        self.report.num_empty += int((lengths == 0).sum())
-        self.report.num_cut += int((lengths > self.length).sum())
-        self.report.num_sequences += num_sequences
-        self.report.num_tokens += int(lengths.sum())
-        self.report.num_padding += num_sequences * self.length - int(lengths.sum())
+        total = int(lengths.sum())
+        documents = len(lengths), int((lengths == 0).sum()), int((lengths > self.length).sum())
+        counts = *documents, num_sequences, total, num_sequences * self.length - total
+        add(self.report, dict(zip(COUNTED, counts, strict=True)))
 
         starts, sizes, sequences = starts[order], sizes[order], sequences[order]
         step = max(1, TABLE_TOKENS // self.length)

@@ -13,7 +13,7 @@ from itertools import product, zip_longest
 from math import ceil
 
 from .sources import KINDS, Input
-from .survey import PartStart, Survey
+from .survey import Survey
 
 PIECES = 64
 """How many pieces of a shard's size are shuffled separately: many places of the inputs meet in a shard."""
@@ -88,7 +88,7 @@ def is_whole(input: Input, shard_size: int) -> bool:
 
 def plan(
     inputs: list[Input],
-    surveys: list[Survey | None],
+    surveys: list[Survey],
     shard_size: int,
     seed: int | None,
     part: Part | None = None,
@@ -98,7 +98,7 @@ def plan(
 
     Args:
         inputs: The inputs, in the order of their documents.
-        surveys: What is known of each. `None` for standard input.
+        surveys: What is known of each.
         shard_size: Bytes of input per shard. An input of less shares its shard with the next ones.
         seed: Shuffles the pieces of the inputs. `None` keeps their order.
         part: Only what is in this part of all inputs.
@@ -111,18 +111,17 @@ def plan(
     for time, (number, (input, survey)) in product(range(most), enumerate(zip(inputs, surveys, strict=True))):
         if (share := min(input.weight - time, 1)) <= 0:
             continue
-        cuts = survey.cuts if survey else (PartStart(0, 1),)
-        whole = is_whole(input, shard_size)
+        cuts, length, whole = survey.cuts, input.size, is_whole(input, shard_size)
         for cut, after in zip_longest(cuts, cuts[1:]):
             if (number, cut.start, time) in made or not is_in_part(part, input.name, 0 if whole else cut.start):
                 continue
             piece = Range(number, cut.start, None if after is None else after.start, cut.row, time)
-            if survey is None or (input.compression is not None and survey.size > shard_size and len(cuts) == 1):
+            if length is None or (input.compression is not None and length > shard_size and len(cuts) == 1):
                 streams.append(piece)
             elif KINDS[input.format].has_lines and (input.compression is None or len(cuts) == 1):
-                pieces.append((piece, share * ((survey.size if after is None else after.start) - cut.start)))
+                pieces.append((piece, share * ((length if after is None else after.start) - cut.start)))
             else:  # a table is cut by row groups, not by bytes, and the size of an unpacked text is not known
-                pieces.append((piece, share * (cut_size(shard_size, seed) if len(cuts) > 1 else survey.size)))
+                pieces.append((piece, share * (cut_size(shard_size, seed) if len(cuts) > 1 else length)))
     if seed is not None:
         order = sorted(range(len(pieces)), key=lambda place: sha256(b"%d %d" % (seed, place)).digest())
         pieces = [pieces[place] for place in order]

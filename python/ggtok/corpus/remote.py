@@ -34,9 +34,9 @@ class Checked:
         return data
 
 
-def is_url(name: str | None) -> bool:
+def is_url(name: str) -> bool:
     """Whether a name is not that of a local file."""
-    return name is not None and URL.match(name) is not None
+    return URL.match(name) is not None
 
 
 def located(url: str) -> tuple[Any, str]:

@@ -30,7 +30,7 @@ from .child import Child
 from .continuing import Budget, Call, Options, carry_over, ended, is_present, remove_unlisted, task_of
 from .documents import Documents, parted, sample_places
 from .folder import LOCK, MANIFEST
-from .manifest import VERSION, VOCABULARY, InputEntry, Manifest, Shard, TokenizerEntry
+from .manifest import VERSION, VOCABULARY, Manifest, Shard, TokenizerEntry
 from .packages import np
 from .plan import Range, Task, cut_size, is_in_part, is_whole, plan
 from .shard import REJECTED, Job, make_shards
@@ -102,8 +102,8 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         if job.settings.shares:
             job = replace(job, inputs=_weighed(job, None if options.rebuild else before, call))
         surveys = _survey(job, state, call, counts_rows=isinstance(options.max_bad, float))
-        job = replace(job, stamps=[None if each is None else (each.size, each.time) for each in surveys])
-        manifest = _begun(job, surveys)
+        job = replace(job, inputs=[each.input for each in surveys])
+        manifest = _begun(job)
 
         if before is not None:
             carry_over(before, manifest, job, options, call)
@@ -119,8 +119,7 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         manifest.complete = before is not None and before.complete and not missing
         if before is None or replace(manifest, totals=before.totals) != before:
             manifest.write(folder)
-        counts = [inf if each is None or each.rows is None else each.rows for each in surveys]
-        most = sum(count * ceil(input.weight) for count, input in zip(counts, inputs, strict=True))
+        most = sum((inf if each.rows is None else each.rows) * ceil(each.input.weight) for each in surveys)
 
         sums, num_summed = Shard(""), 0
 
@@ -168,7 +167,7 @@ def _weighed(job: Job, before: Manifest | None, call: Call) -> list[Input]:
 
     def count(number: int, send: Callable[[object], None]) -> None:
         task = Task("", (Range(number, 0, None, 1),))
-        for block in Documents(inputs, task, settings, lambda *sums: send(sums)).of_shard(Shard("")):
+        for block in Documents(inputs, task, settings, send).of_shard(Shard("")):
             table = parted(encode_block(block, job.tokenizer, settings.encoding, 1).table, settings)[0]
             bins = (sample_places(table, settings) * BINS).astype(np.int64)
             with guard:
@@ -188,22 +187,20 @@ def _weighed(job: Job, before: Manifest | None, call: Call) -> list[Input]:
     return [replace(each, weight=found[each.source]) for each in inputs]
 
 
-def _survey(job: Job, state: State, call: Call, counts_rows: bool) -> list[Survey | None]:
-    """Looks at every input. `None` for standard input."""
+def _survey(job: Job, state: State, call: Call, counts_rows: bool) -> list[Survey]:
+    """Looks at every input."""
     settings = job.settings
     size = cut_size(settings.shard_size, settings.shuffle)
     counts = settings.skip_bad or settings.reading.is_chat or writer_of(settings.writing.format).has_index
-    files = [input for input in job.inputs if input.path is not None]
-    sizes = [(input.size or 0) * ceil(input.weight) for input in files]
     options = settings.skip_bad, settings.shuffle is not None, counts_rows
-    state.total_bytes = sum(sizes) if len(files) == len(job.inputs) else None
+    if not any(input.size is None for input in job.inputs):
+        state.total_bytes = sum((input.size or 0) * ceil(input.weight) for input in job.inputs)
 
     def look(batch: list[Input], send: Callable[[object], None]) -> list[Survey]:
         return [surveyed(each, size, lambda done: send((done, 0, 0)), counts, *options) for each in batch]
 
-    batches = [files[start : start + BATCH] for start in range(0, len(files), BATCH)]
-    found = chain.from_iterable(call(look, batches))
-    return [None if input.path is None else next(found) for input in job.inputs]
+    batches = [job.inputs[start : start + BATCH] for start in range(0, len(job.inputs), BATCH)]
+    return [*chain.from_iterable(call(look, batches))]
 
 
 def _keep_vocabulary(job: Job) -> None:
@@ -249,16 +246,13 @@ def _make(
     with ExitStack() as stack:
 
         def make(task: Task, send: Callable[[object], None]) -> None:
-            def watch(*sums: int) -> None:
-                send(sums)
-
-            if not in_processes or job.inputs[task.ranges[0].input].path is None:  # standard input is here
-                shards = make_shards(job, task, watch)
+            if not in_processes or job.inputs[task.ranges[0].input].size is None:  # standard input is here
+                shards = make_shards(job, task, send)
             else:
                 if not hasattr(of_thread, "child"):
                     of_thread.child = Child(job)
                     stack.callback(of_thread.child.end)
-                shards = of_thread.child.make_shards(task, watch)
+                shards = of_thread.child.make_shards(task, send)
             for shard in shards:
                 send(shard)
 
@@ -346,7 +340,7 @@ def _on_threads(
         del errors, failure, futures
 
 
-def _begun(job: Job, surveys: list[Survey | None]) -> Manifest:
+def _begun(job: Job) -> Manifest:
     """The manifest before any shard is made."""
     vocab, metadata, settings = job.tokenizer.vocab, job.tokenizer.metadata, job.settings
     own = settings.encoding.template_text
@@ -354,26 +348,9 @@ def _begun(job: Job, surveys: list[Survey | None]) -> Manifest:
     hash = None
     if settings.reading.is_chat and isinstance(template, str):
         hash = sha256(template.encode("utf-8", "surrogateescape")).hexdigest()
-    tokenizer = TokenizerEntry(
-        digest=job.tokenizer.fingerprint,
-        name=metadata.get("general.name"),
-        kind=vocab.kind,
-        pre=vocab.pre,
-        vocab_size=len(vocab),
-        adds_bos=settings.encoding.add_special and vocab.add_bos,
-        adds_eos=settings.encoding.append_eos or (settings.encoding.add_special and vocab.add_eos),
-        bos_id=vocab.bos_id,
-        eos_id=vocab.eos_id,
-        chat_template_sha256=hash,
-    )
-    inputs = [
-        InputEntry(
-            input.name,
-            path_from(job.folder.at(), input),
-            input.format,
-            input.compression,
-            *((survey.size, survey.time, survey.sample, input.weight) if survey else (None, None, None, input.weight)),
-        )
-        for input, survey in zip(job.inputs, surveys, strict=True)
-    ]
+    adds_bos = settings.encoding.add_special and vocab.add_bos
+    adds_eos = settings.encoding.append_eos or (settings.encoding.add_special and vocab.add_eos)
+    known = job.tokenizer.fingerprint, metadata.get("general.name"), vocab.kind, vocab.pre, len(vocab)
+    tokenizer = TokenizerEntry(*known, adds_bos, adds_eos, vocab.bos_id, vocab.eos_id, hash)
+    inputs = [replace(each, path=path_from(job.folder.at(), each), source="") for each in job.inputs]
     return Manifest(VERSION, __version__, tokenizer, settings, inputs, job.part)

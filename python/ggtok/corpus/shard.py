@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -43,8 +43,6 @@ class Job:
     """Threads that encode, per task."""
     done: dict[str, Shard] = field(default_factory=dict)
     """The shards of earlier runs by their names."""
-    stamps: Sequence[tuple[int, int] | None] = ()
-    """The size of each input and the time of its last change, before it was read."""
     run: int = 0
     """The number of this run."""
     part: Part | None = None
@@ -52,9 +50,9 @@ class Job:
 
     def check_unchanged(self, task: Task) -> None:
         """Raises `CorpusError` if an input has changed since it was surveyed."""
-        for number in dict.fromkeys(piece.input for piece in task.ranges):
-            if (before := self.stamps[number]) is not None and self.inputs[number].status() != before:
-                raise CorpusError("it has changed during the run", source=self.inputs[number].name)
+        for input in (self.inputs[number] for number in dict.fromkeys(piece.input for piece in task.ranges)):
+            if input.size is not None and input.status() != (input.size, input.time):
+                raise CorpusError("it has changed during the run", source=input.name)
 
 
 def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
@@ -103,7 +101,7 @@ def _write(job: Job, blocks: Iterator[Block], shard: Shard, files: ShardFiles, w
         for table in parts[1:]:
             more.validation = table.num_rows, int(num_tokens(table.column(IDS)).sum())
         shard.add(more)
-        watch(more.input_bytes, more.documents, more.tokens)
+        watch((more.input_bytes, more.documents, more.tokens))
     for stage, writer in zip(stages, writers, strict=True):
         add(shard.packing, stage.finish())
         writer.close()
@@ -141,7 +139,7 @@ class Stages:
         """Writes the others. Returns what the packer reports, if there is one."""
         for number, stage in enumerate(self._stages, 1):
             self._pass(stage.flush(), self._stages[number:])
-        return {} if self._packer is None else asdict(self._packer.report)
+        return {} if self._packer is None else self._packer.report
 
 
 def selected(table: pa.Table, settings: Settings, inputs: list[Input]) -> pa.Table:

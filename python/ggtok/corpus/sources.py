@@ -67,25 +67,34 @@ FORMAT_OF = {ending: format for format, kind in KINDS.items() for ending in kind
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file with documents."""
+    """A file with documents, or standard input. A manifest lists them with all fields but `source`."""
 
     name: str
-    """The path as it was given, with forward slashes; "-" for standard input."""
-    path: str | None
-    """`None` for standard input."""
+    """The path as it was given, at first, with forward slashes; "-" for standard input."""
+    path: str
+    """Where it is; in a manifest, as seen from the folder of the corpus."""
     format: InputFormat
     compression: str | None
     """pyarrow's name of it."""
     size: int | None
-    """Bytes; `None` for standard input."""
+    """Bytes; `None` for standard input, as are the next two."""
+    time: int | None = None
+    """When it was last changed, in nanoseconds. A survey finds it, and the sample."""
+    sample: str | None = None
+    """SHA-256 of its start, middle and end. What was read of it is hashed by shard."""
     weight: float = 1.0
     """How often its documents are read; of a fraction, a sample of them."""
     source: str = ""
     """What the user named to have it read: the file, or its folder or pattern."""
 
+    @property
+    def content(self) -> tuple[object, ...]:
+        """What is the same for the same file in another place."""
+        return self.format, self.compression, self.size, self.sample, self.weight
+
     def open(self) -> Any:
         """The file, to be read from any place. Raises `OSError` if it cannot be opened."""
-        if self.path is None or not is_url(self.path):
+        if not is_url(self.path):
             return pa.OSFile(self.path)
         files, path = located(self.path)
         with explained(self.path):
@@ -97,11 +106,11 @@ class Input:
         Raises `CorpusError` if it does not exist.
         """
         try:
-            if self.path is not None and is_url(self.path):
+            if is_url(self.path):
                 files, path = located(self.path)
                 with explained(self.name):
                     return files.info(path)["size"] or 0, 0
-            status = os.stat(self.path or "")
+            status = os.stat(self.path)
         except OSError as error:
             raise CorpusError(f"it cannot be read: {error.strerror}", source=self.name) from error
         return status.st_size, status.st_mtime_ns
@@ -139,8 +148,8 @@ def inputs(
     seen: dict[tuple[int | str, int], str] = {}
     for source in names:
         for each in _of_source(source, format, output):
-            key: tuple[int | str, int] = (each.path or "", -1)
-            if each.path is not None and not is_url(each.path):
+            key: tuple[int | str, int] = (each.path, -1)
+            if each.size is not None and not is_url(each.path):
                 status = os.stat(each.path)
                 key = (status.st_dev, status.st_ino)
             if key in seen:
@@ -162,7 +171,7 @@ def _of_source(source: str, format: InputFormat | None, output: str | None) -> I
             raise CorpusError('standard input ("-") has no name that tells its format: choose it with input_format')
         if KINDS[format].is_table:
             raise CorpusError(f"{format} cannot be read from standard input: name the file")
-        yield Input(STANDARD_INPUT, None, format, None, None)
+        yield Input(STANDARD_INPUT, STANDARD_INPUT, format, None, None)
     elif is_url(source):
         for url, size in listed(source).items():
             if not url.startswith(f"{output}/") and (url == source or _is_of(url, format)):
@@ -309,8 +318,8 @@ def _name(path: str) -> str:
 
 def path_from(folder: Path | str, input: Input) -> str:
     """Where an input is, as seen from a folder. What is on another drive, or seen from a URL, has its full path."""
-    if input.path is None or is_url(input.path):
-        return input.path or STANDARD_INPUT
+    if input.size is None or is_url(input.path):
+        return input.path
     try:
         return _name(os.path.abspath(input.path) if isinstance(folder, str) else os.path.relpath(input.path, folder))
     except ValueError:

@@ -38,13 +38,9 @@ class PartStart(NamedTuple):
 class Survey:
     """What is known of an input before it is read."""
 
-    size: int
-    """Bytes."""
-    time: int
-    """When it was last changed, in nanoseconds."""
-    sample: str
-    """SHA-256 of some of its bytes."""
-    cuts: tuple[PartStart, ...]
+    input: Input
+    """The same, with its size, time and sample."""
+    cuts: tuple[PartStart, ...] = (PartStart(0, 1),)
     """The first part starts with the input."""
     rows: int | None = None
     """The most rows that it can have, if that was looked at."""
@@ -59,10 +55,10 @@ def surveyed(
     unpacks: bool = False,
     counts_rows: bool = False,
 ) -> Survey:
-    """Surveys a file.
+    """Surveys an input. Nothing is known of standard input, which can be read only once.
 
     Args:
-        source: The input, a file.
+        source: The input.
         cut: Bytes that a part aims at: of the file, but of uncompressed data in Parquet.
         progress: Called with the number of bytes that were counted since the last call. What it raises stops the
             survey.
@@ -72,10 +68,10 @@ def surveyed(
         counts_rows: Whether to count the lines of every file that is not compressed.
 
     Raises:
-        CorpusError: The file cannot be read or is damaged, or it is standard input, which can be read only once.
+        CorpusError: The file cannot be read or is damaged.
     """
-    if source.path is None:
-        raise CorpusError("standard input can be read only once", source=source.name)
+    if source.size is None:
+        return Survey(source)
     size, time = source.status()
     digest, parts, rows = hashlib.sha256(), [(0, 1)], None
     try:
@@ -100,7 +96,8 @@ def surveyed(
     except CorpusError as error:
         if not skip_bad or isinstance(error, StoreError):
             raise
-    return Survey(size, time, digest.hexdigest(), tuple(starmap(PartStart, parts)), rows)
+    input = replace(source, size=size, time=time, sample=digest.hexdigest())
+    return Survey(input, tuple(starmap(PartStart, parts)), rows)
 
 
 def _line_starts(file: Any, cut: int, size: int) -> list[tuple[int, int]]:

@@ -246,14 +246,13 @@ def plain(texts: pa.Array) -> pa.Array:
     """Texts with 64-bit offsets and without a dictionary; other types as they are."""
     if pa.types.is_dictionary(texts.type):
         texts = texts.dictionary.take(texts.indices)  # which are checked
-    if pa.types.is_string(texts.type) or pa.types.is_string_view(texts.type):  # UTF-8 or not
-        as_bytes = texts.view(pa.binary() if pa.types.is_string(texts.type) else pa.binary_view())
-        return as_bytes.cast(pa.large_binary()).view(pa.large_utf8())
     if pa.types.is_null(texts.type):
         return texts.cast(pa.large_utf8())
-    if pa.types.is_binary(texts.type) or pa.types.is_binary_view(texts.type):
-        return texts.cast(pa.large_binary())
-    return texts
+    if not is_text(texts.type):
+        return texts
+    as_bytes = texts.view(pa.binary_view()) if pa.types.is_string_view(texts.type) else texts
+    as_bytes = as_bytes.cast(pa.large_binary())
+    return as_bytes.view(pa.large_utf8()) if is_string(texts.type) else as_bytes  # UTF-8 or not
 
 
 def broken(texts: pa.Array, field: str) -> Iterator[tuple[int, str, bytes]]:

@@ -14,7 +14,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import CorpusError
@@ -118,10 +118,7 @@ def verify(
     if (was := manifest.tokenizer.digest) != (now := model.fingerprint):
         found.problems.append(f"it was made with another tokenizer: its digest is {was}, and this one's is {now}")
     elif limit != 0:
-        inputs = [
-            Input(each.name, path_at(place.at(), each.path), each.format, each.compression, each.size, each.weight)
-            for each in manifest.inputs
-        ]
+        inputs = [replace(each, path=path_at(place.at(), each.path)) for each in manifest.inputs]
         _check_documents(Job(place, inputs, manifest.settings, model, 1), manifest.shards, limit, found)
         if not found.problems and not found.documents and manifest.sums().documents:
             found.problems.append("no document could be compared, because no input can be read")

@@ -18,8 +18,8 @@ from .model import Model, entries, files_below, folders, from_environment, home,
 
 TITLE = "the Hugging Face cache"
 
-REPOSITORY = re.compile(r"[A-Za-z0-9_]+(?:[.-]+[A-Za-z0-9_]+)*")
-"""An owner, or the name of a repository."""
+REPOSITORY = re.compile("{0}/{0}".format(r"[A-Za-z0-9_]+(?:[.-]+[A-Za-z0-9_]+)*"))
+"""An owner, and the name of a repository."""
 
 COMMIT = re.compile(r"[0-9a-fA-F]{40}")
 
@@ -37,26 +37,16 @@ def places() -> list[Path]:
 
 def parse(name: str) -> tuple[str, str, str] | None:
     """`OWNER/REPO`, the path of a file in it, and the tag; `None` if a name is not of this form."""
-    owner, _, rest = name.partition("/")
-    repository, _, file = rest.partition("/")
-    tag = ""
-    if not file:
-        repository, colon, tag = repository.partition(":")
-        if colon and not tag:
-            return None
-    if not (REPOSITORY.fullmatch(owner) and REPOSITORY.fullmatch(repository)):
-        return None
-    return f"{owner}/{repository}", file, tag
+    repository, file, tag = quantization.parts(name)
+    has_no_tag = not (file or tag) and ":" in name
+    return None if has_no_tag or not REPOSITORY.fullmatch(repository) else (repository, file, tag)
 
 
 def models() -> Iterator[Model]:
     """`owner/repo`, `owner/repo:Q4_K_M`, `owner/repo/file.gguf`: downloaded by llama.cpp or huggingface_hub. As in
     llama.cpp, no tag means Q4_K_M, then Q8_0, then the first file."""
-    for place in places():
-        for folder in folders(place):
-            if folder.name.startswith("models--"):
-                repository = folder.name.removeprefix("models--").replace("--", "/", 1)
-                yield from quantization.models(repository, _files(folder))
+    for repository, folder in _repositories():
+        yield from quantization.models(repository, _files(folder))
     for repository in sorted(llamacpp.repositories()):
         yield from quantization.models(repository, llamacpp.files(repository))
 
@@ -67,13 +57,17 @@ def find(name: str) -> Model | None:
     if parsed is None:
         return None
     repository, rest, tag = parsed
-    wanted = "models--" + repository.replace("/", "--")
-    for place in places():
-        for folder in folders(place):
-            is_wanted = folder.name.lower() == wanted.lower()
-            if is_wanted and (model := quantization.model(name, _files(folder), rest, tag)):
-                return model
+    for other, folder in _repositories():
+        if other.lower() == repository.lower() and (model := quantization.model(name, _files(folder), rest, tag)):
+            return model
     return quantization.model(name, llamacpp.files(repository), rest.replace("/", "_"), tag)
+
+
+def _repositories() -> Iterator[tuple[str, Path]]:
+    """`OWNER/REPO` and its folder."""
+    for folder in (each for place in places() for each in folders(place)):
+        if folder.name.startswith("models--"):
+            yield folder.name.removeprefix("models--").replace("--", "/", 1), folder
 
 
 def _files(repository: Path) -> dict[str, Path]:

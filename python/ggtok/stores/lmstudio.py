@@ -33,14 +33,9 @@ def models() -> Iterator[Model]:
 
 def find(name: str) -> Model | None:
     """The model of a name: `PUBLISHER/MODEL`, `PUBLISHER/MODEL:TAG` or `PUBLISHER/MODEL/FILE`."""
-    publisher, _, rest = name.partition("/")
-    model, _, file = rest.partition("/")
-    tag = ""
-    if not file:
-        model, _, tag = model.partition(":")
+    repository, file, tag = quantization.parts(name)
     for each, folder in _repositories():
-        is_wanted = each.lower() == f"{publisher}/{model}".lower()
-        if is_wanted and (found := quantization.model(name, _files(folder), file, tag)):
+        if each.lower() == repository.lower() and (found := quantization.model(name, _files(folder), file, tag)):
             return found
     return None
 

@@ -30,6 +30,16 @@ def chosen(files: Iterable[str], tag: str) -> str | None:
     return models[0] if models and not tag else None
 
 
+def parts(name: str) -> tuple[str, str, str]:
+    """The parts of a name: `owner/repo`, the path of a file in it, and the tag."""
+    owner, _, rest = name.partition("/")
+    repository, _, file = rest.partition("/")
+    tag = ""
+    if not file:
+        repository, _, tag = repository.partition(":")
+    return f"{owner}/{repository}", file, tag
+
+
 def named(files: list[str], rest: str, tag: str) -> str | None:
     """The file that `owner/repo/REST:TAG` means."""
     if rest:

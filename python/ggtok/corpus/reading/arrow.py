@@ -67,10 +67,9 @@ def _of_file(reader: Any, opened: Any, start: int, end: int | None) -> Iterator[
 
 
 def _of_stream(reader: Any, opened: Any, start: int, end: int | None) -> Iterator[Batch]:
-    position = 0
+    position = start
     if start:
         opened.seek(start)
-        position = start
     for rows in reader:
         before, position = position, opened.tell()
         yield from _slices(rows, position - before)
@@ -88,7 +87,7 @@ def _slices(batch: pa.RecordBatch, num_bytes: int) -> Iterator[Batch]:
         step = max(1, BLOCK_SIZE * num_rows // max(1, batch.nbytes))
     for start in range(0, num_rows, max(1, step)):
         end = min(num_rows, start + step)
-        yield Batch(batch.slice(start, end - start), num_bytes * end // num_rows - num_bytes * start // num_rows)
+        yield batch.slice(start, end - start), num_bytes * end // num_rows - num_bytes * start // num_rows
 
 
 def _reader(opened: Any, is_file: bool, columns: list[int] | None) -> Any:

@@ -1,15 +1,14 @@
 """Columns of tables: what Parquet and Arrow files have in common.
 
-Only the wanted columns are read, a few rows at a time (`Batch`). A text that is not UTF-8 in a
-column of strings is a bad row; a column of bytes may hold anything, because llama.cpp tokenizes bytes.
+Only the wanted columns are read, a few rows at a time (`Batch`). A text that is not UTF-8 in a column of strings is a
+bad row; a column of bytes may hold anything, because llama.cpp tokenizes bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...errors import CorpusError
 from ..blocks import BLOCK_SIZE, ROW, BadRow, Block, picked
@@ -20,14 +19,8 @@ from ..settings import Reading
 from ..sources import Input
 from ..table import broken, holds_documents, is_text, plain
 
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A few rows of a file."""
-
-    rows: pa.RecordBatch
-    num_bytes: int
-    """Their share of the file."""
+Batch: TypeAlias = "tuple[pa.RecordBatch, int]"
+"""A few rows of a file, and their share of its bytes."""
 
 
 def wanted(reading: Reading) -> list[str]:
@@ -66,15 +59,15 @@ def blocks(batches: Iterator[Batch], source: Input, first_row: int, reading: Rea
     """
     row = first_row
     try:
-        for batch in batches:
-            table, bad = _documents(batch.rows, source, row, reading)
-            row += batch.rows.num_rows
+        for rows, num_bytes in batches:
+            table, bad = _documents(rows, source, row, reading)
+            row += rows.num_rows
             groups = Groups(BLOCK_SIZE, fits=True)
             parts = [*groups.push(table, text_sizes(table.column(reading.field))), *groups.flush()] or [table]
             firsts = [0, *(part.column(ROW)[0].as_py() for part in parts[1:]), row]
             for number, (part, (first, after)) in enumerate(zip(parts, pairwise(firsts), strict=True)):
                 near = [each for each in bad if first <= each.row < after]
-                yield Block(part, near, 0 if number else batch.num_bytes)
+                yield Block(part, near, 0 if number else num_bytes)
     except (pa.ArrowException, OSError) as error:
         raise damaged(source, error, row) from error
 

@@ -55,26 +55,20 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
 def parse(data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, Any, list[BadRow]]:
     """The number of lines, the table of those that are documents, and the others."""
     others = tuple(name for name in reading.columns if name != reading.field)
-    if source.format != "lines":
-        num_lines, rows, columns, bad_lines = json_lines(
-            data, row, reading.field, reading.is_chat, others, reading.nulls
-        )
+    if source.format == "lines":
+        found = text_lines(data, row)
     else:
-        num_lines, rows, columns, bad_lines = text_lines(data, row)
+        found = json_lines(data, row, reading.field, reading.is_chat, others, reading.nulls)
+    num_lines, rows, columns, bad_lines = found
     arrays = []
     for offsets, validity, values in columns:
         buffers = [None if validity is None else pa.py_buffer(validity), pa.py_buffer(offsets), pa.py_buffer(values)]
         arrays.append(pa.Array.from_buffers(pa.large_utf8(), len(rows), buffers))
     arrays.append(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)]))
-    bad = [
-        BadRow(
-            source.name,
-            number,
-            reason + nearest(reading.field, names) if names else reason,
-            data[first : min(last, first + BadRow.MOST_DATA)],
-        )
-        for number, first, last, reason, names in bad_lines
-    ]
+    bad = []
+    for number, first, last, reason, names in bad_lines:
+        excerpt = data[first : min(last, first + BadRow.MOST_DATA)]
+        bad.append(BadRow(source.name, number, reason + nearest(reading.field, names or ()), excerpt))
     return num_lines, pa.Table.from_arrays(arrays, [reading.field, *others, ROW]), bad
 
 

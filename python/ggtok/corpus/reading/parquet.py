@@ -63,7 +63,7 @@ def _batches(file: Any, source: Input, start: int, end: int | None, reading: Rea
         done = 0
         for rows in file.iter_batches(num_rows, [number], names, use_threads=False):
             before, done = done, done + rows.num_rows
-            yield Batch(rows, share * done // group.num_rows - share * before // group.num_rows)
+            yield rows, share * done // group.num_rows - share * before // group.num_rows
 
 
 def _open(source: Input) -> Any:

@@ -39,7 +39,7 @@ def _batches(stream: Stream, source: Input, reading: Reading) -> Iterator[Batch]
             csv.ConvertOptions(include_columns=names, column_types=texts, check_utf8=False),
         ):
             before, position = position, stream.position
-            yield Batch(batch, position - before)
+            yield batch, position - before
     except pa.ArrowException as error:
         problem = f"it is not valid {source.format.upper()}: {error}"
         if "straddling" in str(error):

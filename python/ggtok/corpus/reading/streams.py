@@ -15,7 +15,6 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import gettempdir, mkdtemp
 from threading import get_ident
-from types import TracebackType
 from typing import Any, Self
 
 from ...errors import CorpusError
@@ -47,7 +46,7 @@ def unpacked(source: Input, watch: Callable[[int], object] = lambda num_bytes: N
         os.environ[FOLDER] = mkdtemp(prefix=PREFIX)
         atexit.register(rmtree, os.environ[FOLDER], ignore_errors=True)
         atexit.register(new_part(os.environ[FOLDER]).close)  # locked until then
-    version = os.stat(source.path or "")
+    version = os.stat(source.path)
     path = Path(os.environ[FOLDER], f"{version.st_dev}-{version.st_ino}-{version.st_size}-{version.st_mtime_ns}")
     if not path.exists():
         part = path.with_suffix(f".{os.getpid()}-{get_ident()}")
@@ -73,13 +72,13 @@ class Stream:
         self._errors: tuple[type[Exception], ...] = (OSError,)
         self._num_read, self._share = 0, 1.0
         try:
-            if source.path is None:
+            if source.size is None:
                 self._file: Any = sys.stdin.buffer
             elif source.compression is None or start is not None:
                 text = replace(source, path=str(unpacked(source))) if source.compression else source
                 self._file = text.open()
                 if source.compression:
-                    self._share = (source.size or 0) / self._file.size()
+                    self._share = source.size / self._file.size()
                 self._file.seek(start or 0)
             else:
                 if not source.size:
@@ -122,10 +121,8 @@ class Stream:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._source.path is not None:
+    def __exit__(self, *error: object) -> None:
+        if self._source.size is not None:
             self._file.close()
         if self._raw is not None:
             self._raw.close()

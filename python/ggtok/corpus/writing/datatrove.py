@@ -14,6 +14,7 @@ The layout is as in datatrove 0.10.1, `TokenizedFile` in `pipeline/tokens/tokeni
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from math import floor, log10
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,4 @@ def _documents(prefix: Path, suffix: str, dtype: str) -> Iterator[npt.NDArray[An
     values = mapped(prefix, suffix, dtype)
     if len(values) != (ends[-1] if len(ends) else 0):
         raise CorpusError("this file does not match its index", source=prefix.name + suffix)
-    start = 0
-    for end in ends:
-        yield values[start:end]
-        start = end
+    yield from (values[start:end] for start, end in pairwise([0, *ends]))

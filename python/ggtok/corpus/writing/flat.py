@@ -95,9 +95,7 @@ def _fields(table: pa.Table, name: str) -> list[str]:
 
 def _documents(prefix: Path, suffix: str, *dtypes: str) -> Iterator[npt.NDArray[Any]]:
     """The values of each document, of the type with which the file is as long as its index says."""
-    num_values = 0
-    for _, num_values in _spans(prefix):  # noqa: B007
-        pass
+    num_values = max((end for _, end in _spans(prefix)), default=0)
     num_bytes = len(mapped(prefix, suffix, "u1"))
     dtype = next((dtype for dtype in dtypes if num_values * np.dtype(dtype).itemsize == num_bytes), None)
     if dtype is None:
