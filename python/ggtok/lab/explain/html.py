@@ -25,7 +25,7 @@ from .terminal import fitted
 from .terminal_tables import headline, shortened, shown
 from .units import text_face
 from .utf8 import to_bytes
-from .words import words
+from .verdict import words
 
 SCRIPTS = ("base", "table", "merging", "spans", "lattice", "stages", "tokens", "frame", "mount", "verdict")
 """The scripts of `page/` that build the view of a trace in any page, in the order in which they need each other."""

@@ -52,7 +52,7 @@ class Section:
 
 
 def section(key: str, title: str, about: str, names: str, rows: Iterable[Row]) -> Section:
-    """A section. `names` are those of its columns, with commas between them: `name:kind`, or `name` if it is a number."""
+    """A section. `names` are those of its columns with commas between them: `name:kind`, or `name` for numbers."""
     split = (name.partition(":") for name in names.split(", "))
     columns = tuple(Column(name, kind or "number") for name, _, kind in split)
     return Section(key, title, about, columns, tuple(rows))

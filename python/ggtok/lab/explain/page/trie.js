@@ -3,6 +3,9 @@
 const MAX_CELLS = 300; // of a large array, those around the step are drawn
 const MAX_NODES = 150;
 
+const IDEA = "Double array: all words share one table, and a letter leads from cell to cell";
+const STAGES = { insert: "insert", pack: "pack", look_up: "look up" };
+
 const byteName = (byte) => (byte == null ? "end" : printable(byte) || hex(byte));
 const byteTitle = (byte) => (byte == null ? "The end mark" : `Byte ${quoted(Uint8Array.of(byte))}`);
 
@@ -239,7 +242,6 @@ function trieView(view) {
   const head = [el("p", { class: "legend" }, words), el("p", {}, "Numbers of the bytes: ", codes)];
   const foot = [tablesOf(data.sections, null)];
   const units = trieUnits(trie);
-  const names = ["insert", "pack", "look_up"].filter((key) => units.some(({ stage }) => stage === key));
-  const stages = names.map((key) => [key, say(`stages.${key}`)]);
-  mountFrame(view, { idea: say("ideas.trie"), names: stages, units, head, foot }, { links: true });
+  const names = Object.entries(STAGES).filter(([key]) => units.some(({ stage }) => stage === key));
+  mountFrame(view, { idea: IDEA, names, units, head, foot }, { links: true });
 }
