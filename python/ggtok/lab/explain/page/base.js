@@ -83,12 +83,9 @@ const quoted = (text) => `“${label(text)}”`;
 const number = (value) => {
   if (value == null) return "";
   if (Number.isInteger(value)) return String(value).replace("-", "−");
-  return value
-    .toFixed(Math.abs(value) < 100 ? 4 : 2)
-    .replace(/\.?0+$/, "")
-    .replace("-", "−");
+  return value.toFixed(Math.abs(value) < 100 ? 4 : 2).replace(/\.?0+$/, "").replace("-", "−");
 };
-const plural = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+const plural = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
 
 /** A sentence of `words.json` in parts, `[text, isStrong]`. Marks in a value have no meaning. */
 const sentenceOf = (name, values = {}) =>
