@@ -51,8 +51,8 @@ def word_piece(steps: WordPiece, text: bytes, start: int) -> Iterator[Section]:
     for word in steps.words:
         span = (start + word.start, start + word.end)
         for attempt in word.attempts:
-            cells = (word.text, attempt.start, attempt.end, attempt.text, attempt.token)
-            rows.append(Row(cells, span, won(attempt.token is not None)))
+            looked_up = (word.text, attempt.start, attempt.end, attempt.text, attempt.token)
+            rows.append(Row(looked_up, span, won(attempt.token is not None)))
     yield section("attempts", "Longest match", about, names, rows)
 
 
