@@ -172,7 +172,7 @@ def diff(
             raise ArgumentTypeError(f"diff compares two tokenizers, not {type(tokenizer).__name__}")
     found = Diff()
     found._sides = a, b
-    found.settings, found.special = _settings(a, b), _special(a, b)
+    found.settings, found.special = _differing(_settings(a), _settings(b)), _differing(_special(a), _special(b))
     _tokens(found, a, b)
     _merges(found, a, b)
     found.charsmap = charsmap(a) != charsmap(b)
@@ -185,19 +185,17 @@ def diff(
     return found
 
 
-def _settings(a: BaseTokenizer, b: BaseTokenizer) -> dict[str, tuple[object, object]]:
-    sides = [
-        {name: getattr(side.vocab, name) for name in ("kind", "model", "pre")}
-        | {"size": len(side.vocab)}
-        | dict(side.vocab.settings)
-        for side in (a, b)
-    ]
-    return {name: (value, sides[1][name]) for name, value in sides[0].items() if value != sides[1][name]}
+def _settings(side: BaseTokenizer) -> dict[str, object]:
+    vocab = side.vocab
+    return {"kind": vocab.kind, "model": vocab.model, "pre": vocab.pre, "size": len(vocab), **vocab.settings}
 
 
-def _special(a: BaseTokenizer, b: BaseTokenizer) -> dict[str, tuple[object, object]]:
-    sides = [{f"{name}_id": id for name, id in special_ids(t).items()} | {"eog_ids": eog_ids(t)} for t in (a, b)]
-    return {name: (value, sides[1][name]) for name, value in sides[0].items() if value != sides[1][name]}
+def _special(side: BaseTokenizer) -> dict[str, object]:
+    return {f"{name}_id": id for name, id in special_ids(side).items()} | {"eog_ids": eog_ids(side)}
+
+
+def _differing(a: dict[str, object], b: dict[str, object]) -> dict[str, tuple[object, object]]:
+    return {name: (value, b[name]) for name, value in a.items() if value != b[name]}
 
 
 def _tokens(found: Diff, a: BaseTokenizer, b: BaseTokenizer) -> None:
@@ -280,19 +278,12 @@ def of_vocabularies(found: Diff) -> str:
     """In what the vocabularies differ, in a sentence."""
     if not found:
         return "No difference between the tokenizers."
-    others = [
-        name
-        for name, is_other in (
-            ("ids", found.moved),
-            ("scores", found.scores),
-            ("attributes", found.attributes),
-            ("merges", found.merges_differ),
-            ("character maps", found.charsmap),
-            ("special tokens", found.special),
-            ("settings", {**found.settings, "size": None}.keys() - {"kind", "size"}),
-        )
-        if is_other
-    ]
+    parts: dict[str, object] = {
+        **{"ids": found.moved, "scores": found.scores, "attributes": found.attributes, "merges": found.merges_differ},
+        **{"character maps": found.charsmap, "special tokens": found.special},
+        "settings": found.settings.keys() - {"kind", "size"},
+    }
+    others = [name for name, is_other in parts.items() if is_other]
     if found.added or found.removed:
         only = f"{len(found.removed):,} only in the first, {len(found.added):,} only in the second"
         tokens = f"{found.num_shared:,} tokens are in both vocabularies, {only}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 Json: TypeAlias = Mapping[str, Any]
@@ -39,8 +39,7 @@ def of(config: Json, name: str | None) -> Architecture:
 
 
 def rows() -> list[Json]:
-    with open(os.path.join(os.path.dirname(__file__), "architectures.json"), encoding="utf-8") as file:
-        return listed(json.load(file)["rows"])
+    return listed(json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))["rows"])
 
 
 def mapping(value: object) -> Json:

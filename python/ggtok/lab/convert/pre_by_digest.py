@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from ..._ggtok import families, pretokenizers
 from .library import Library
@@ -18,8 +18,7 @@ from .library import Library
 
 def table() -> tuple[str, dict[str, str]]:
     """The test text, and the names by digest."""
-    with open(os.path.join(os.path.dirname(__file__), "digests.json"), encoding="utf-8") as file:
-        content = json.load(file)
+    content = json.loads(Path(__file__).with_name("digests.json").read_text(encoding="utf-8"))
     return content["text"], content["names"]
 
 

@@ -19,7 +19,6 @@ from ...tokenizer.keys import GGML, SPECIAL
 from .gguf import Packed, gguf_bytes
 from .padding import padded
 from .protobuf import FieldValue, MessageError, field, fields
-from .unigram import charsmap_of
 from .vocabulary import BYTE, BYTE_TOKENS, CONTROL, SPACE, UNKNOWN, UNUSED, USER_DEFINED, Vocabulary
 
 FORMAT = "sentencepiece"
@@ -84,7 +83,7 @@ def exported(tokenizer: BaseTokenizer) -> bytes:
     merges_spaces = settings["remove_extra_whitespaces"] and not is_spm
     normalizer = [
         field(NAME, "identity" if is_spm else "user_defined"),
-        field(CHARSMAP, b"" if is_spm else charsmap_of(vocabulary)),
+        field(CHARSMAP, b"" if is_spm else vocabulary.charsmap),
         field(ADD_PREFIX, settings["add_space_prefix"] or merges_spaces),
         field(REMOVE_SPACES, merges_spaces),
     ]

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from ...tokenizer.base import BaseTokenizer
-from .unigram import charsmap_of, unigram_scores
 from .vocabulary import BYTE, BYTE_TOKENS, CONTROL, SPACE, UNKNOWN, Vocabulary
 
 Json: TypeAlias = dict[str, Any]
@@ -199,7 +198,7 @@ def _before_bert(strips_accents: bool) -> Iterator[Json]:
 
 
 def _ugm(vocabulary: Vocabulary) -> Json:
-    settings, charsmap = vocabulary.vocab.settings, charsmap_of(vocabulary)
+    settings, charsmap = vocabulary.vocab.settings, vocabulary.charsmap
     if vocabulary.vocab.unk_id is None:
         vocabulary.refuse("a character that is not a token needs an unknown token, and there is none")
     steps = [_of("Precompiled", precompiled_charsmap=base64.b64encode(charsmap).decode())] if charsmap else []
@@ -220,7 +219,7 @@ def _ugm(vocabulary: Vocabulary) -> Json:
             "Unigram",
             unk_id=vocabulary.vocab.unk_id,
             byte_fallback=False,
-            vocab=[list(pair) for pair in zip(vocabulary.texts, unigram_scores(vocabulary), strict=True)],
+            vocab=[list(pair) for pair in zip(vocabulary.texts, vocabulary.unigram_scores, strict=True)],
         ),
     }
 

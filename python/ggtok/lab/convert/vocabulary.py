@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple, NoReturn
 
-from ..._ggtok import families, pretokenizers, texts
+from ..._ggtok import apply_charsmap, charsmap, families, pretokenizers, texts
 from ...errors import ConversionError
 from ...tokenizer.base import BaseTokenizer
 from ...tokenizer.check import NOT_IN_UTF8
@@ -103,6 +103,30 @@ class Vocabulary:
             for id, bits in enumerate(self.attributes)
             if bits & special
         ]
+
+    @property
+    def unigram_scores(self) -> list[float]:
+        """The scores, and the lowest one for tokens that llama.cpp does not look for in words.
+
+        They would be found where their text occurs, and the score of unknown characters follows from the lowest of all.
+        """
+        pairs = list(zip(self.scores, self.attributes, strict=True))
+        lowest = min((score for score, bits in pairs if bits & NORMAL), default=0.0)
+        return [max(score, lowest) if bits & (NORMAL | UNUSED) else lowest for score, bits in pairs]
+
+    @property
+    def charsmap(self) -> bytes:
+        """The character map. Ends the export if other libraries would apply it where llama.cpp does not.
+
+        llama.cpp leaves a text that starts like a user-defined token as it is, even if the token is not complete.
+        """
+        found = charsmap(self.tokenizer)
+        for token in self.special:
+            start, is_kept = token.text[:-1], self.attributes[token.id] & USER_DEFINED
+            if is_kept and (" " in start or SPACE in start or apply_charsmap(found, start) != start):
+                why = "llama.cpp does not normalize what begins like the user-defined token"
+                self.refuse(f"{why} {token.text!r}, which it would")
+        return found
 
     @property
     def patterns(self) -> list[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from ...tokenizer.cuts import Cuts
-from ...tokenizer.cuts import Pair as Sides
+from ...tokenizer.cuts import Cuts, Pair
 from ...tokenizer.cuts import compare as compare_cuts
 from .cells import cell_len
 from .explain import Trace
@@ -20,6 +19,9 @@ from .utf8 import to_bytes
 
 LEAST_WIDTH = 50
 """Columns that each of two traces needs side by side. In less, one is below the other."""
+
+Sections: TypeAlias = Pair[Section | None]
+"""A section of two traces: of each that has it."""
 
 DIFFERENCE = "--- here they differ ---"
 
@@ -38,14 +40,7 @@ class FirstDifference(NamedTuple):
     """The section, of the first trace if it has it."""
 
 
-class Pair(NamedTuple):
-    """A section of two traces: of each that has it."""
-
-    a: Section | None
-    b: Section | None
-
-
-def spans(a: Trace, b: Trace) -> Sides[list[tuple[int, int]]]:
+def spans(a: Trace, b: Trace) -> Pair[list[tuple[int, int]]]:
     """The spans of both's tokens, in bytes of the text."""
     first, second = ([(token.start, token.end) for token in side.tokens] for side in (a, b))
     return first, second
@@ -56,19 +51,20 @@ def cuts(a: Trace, b: Trace) -> Cuts:
     return compare_cuts(to_bytes(a.text), (a.ids, b.ids), spans(a, b), is_text=isinstance(a.text, str))
 
 
-def pairs(a: Trace, b: Trace) -> list[Pair]:
+def pairs(a: Trace, b: Trace) -> list[Sections]:
     """The sections of both, equal ones paired. O(n) for n sections."""
     first, second = _named(a), _named(b)
     places = {name: place for place, name in enumerate(second)}
-    found, at, others = [], 0, list(second.values())
+    found = list[Sections]()
+    at, others = 0, list(second.values())
     for name, section in first.items():
         place = places.get(name, -1)
         if place < at:
-            found.append(Pair(section, None))
+            found.append((section, None))
         else:
-            found += [*(Pair(None, other) for other in others[at:place]), Pair(section, others[place])]
+            found += [*((None, other) for other in others[at:place]), (section, others[place])]
             at = place + 1
-    return [*found, *(Pair(None, other) for other in others[at:])]
+    return [*found, *((None, other) for other in others[at:])]
 
 
 def _named(trace: Trace) -> dict[tuple[str, str, int], Section]:
@@ -82,7 +78,7 @@ def _named(trace: Trace) -> dict[tuple[str, str, int], Section]:
     return found
 
 
-def first_difference(found: list[Pair]) -> FirstDifference | None:
+def first_difference(found: list[Sections]) -> FirstDifference | None:
     """Where two traces first differ, or `None` if all steps are the same.
 
     Ids, scores and ranks may differ, since each vocabulary has its own: steps are the same if they are about the same
@@ -136,7 +132,7 @@ def summary(difference: FirstDifference | None) -> str:
     return f"The steps first differ in the table “{difference.section.title}”, row {difference.row + 1}."
 
 
-def _shown(found: list[Pair], difference: FirstDifference | None) -> Iterator[tuple[int, Pair | None]]:
+def _shown(found: list[Sections], difference: FirstDifference | None) -> Iterator[tuple[int, Sections | None]]:
     """Pairs with their places: the first, the last, and those around the difference. Else how many are left out."""
     keep = {*range(MAX_SECTIONS // 3), *range(len(found) - MAX_SECTIONS // 3, len(found))}
     if difference is not None:

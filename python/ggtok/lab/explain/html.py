@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
+from itertools import islice, pairwise
 
 from ...tokenizer.notebook import printed
 from ...trace import Text
@@ -25,7 +26,7 @@ from .terminal import fitted
 from .terminal_tables import headline, shortened, shown
 from .units import text_face
 from .utf8 import to_bytes
-from .words import words
+from .verdict import words
 
 SCRIPTS = ("base", "table", "merging", "spans", "lattice", "stages", "tokens", "frame", "mount", "verdict")
 """The scripts of `page/` that build the view of a trace in any page, in the order in which they need each other."""
@@ -125,13 +126,12 @@ _dumps = json.JSONEncoder(separators=(",", ":"), default=_base64).encode
 
 def _whys(trace: Record) -> list[tuple[int, object]]:
     """Why each of the first tokens is not one token with the next: its place, and the answer."""
-    found = []
-    for place, (left, right) in enumerate(zip(trace.tokens, trace.tokens[1:], strict=False)):
-        if left.start < right.end and left.fragment is not None and right.fragment is not None:
-            found.append((place, reasons(trace, left.start, right.end)))
-            if len(found) == MAX_PAIRS:
-                break
-    return found
+    found = (
+        (place, reasons(trace, left.start, right.end))
+        for place, (left, right) in enumerate(pairwise(trace.tokens))
+        if left.start < right.end and left.fragment is not None and right.fragment is not None
+    )
+    return list(islice(found, MAX_PAIRS))
 
 
 def _section(section: Section) -> str:

@@ -31,41 +31,29 @@ def word_piece(steps: WordPiece, text: bytes, start: int) -> Iterator[Section]:
         forms = (f"U+{each.code_point:04X}", _character(each.nfd), _character(each.lowercase))
         mark: Mark = "lost" if each.role == "dropped" else ""
         rows.append(Row((written, *forms, classes, ROLES[each.role]), (start + each.start, start + each.end), mark))
-    yield section(
-        "code_points",
-        "Characters",
-        "Accents and capitals go as the vocabulary says; spaces and punctuation separate words.",
-        "character:text, code point:word, without accent:text, lower case:text, classes:word, what happens:word",
-        rows,
-    )
+    names = "character:text, code point:word, without accent:text, lower case:text, classes:word, what happens:word"
+    about = "Accents and capitals go as the vocabulary says; spaces and punctuation separate words."
+    yield section("code_points", "Characters", about, names, rows)
     rows = []
     for word in steps.words:
         what = "is unknown: a part of it is not a token" if word.is_unknown else "is made of tokens"
         cells = (word.text, " ".join(map(str, word.tokens)), what)
         rows.append(Row(cells, (start + word.start, start + word.end), won(not word.is_unknown)))
-    yield section(
-        "words",
-        "Words",
-        "Each word gets ▁ before it, and becomes tokens, or is unknown as a whole.",
-        "word:text, tokens:number, what happens:word",
-        rows,
-    )
-    yield section(
-        "attempts",
-        "Longest match",
+    names = "word:text, tokens, what happens:word"
+    about = "Each word gets ▁ before it, and becomes tokens, or is unknown as a whole."
+    yield section("words", "Words", about, names, rows)
+    names = "word:text, start, end, looked up:text, token"
+    about = (
         f"From each place in a word the longest text is looked up first (at most {steps.max_token_len} bytes), then"
-        " shorter ones, until one is a token.",
-        "word:text, start:number, end:number, looked up:text, token:number",
-        [
-            Row(
-                (word.text, attempt.start, attempt.end, attempt.text, attempt.token),
-                (start + word.start, start + word.end),
-                won(attempt.token is not None),
-            )
-            for word in steps.words
-            for attempt in word.attempts
-        ],
+        " shorter ones, until one is a token."
     )
+    rows = []
+    for word in steps.words:
+        span = (start + word.start, start + word.end)
+        for attempt in word.attempts:
+            looked_up = (word.text, attempt.start, attempt.end, attempt.text, attempt.token)
+            rows.append(Row(looked_up, span, won(attempt.token is not None)))
+    yield section("attempts", "Longest match", about, names, rows)
 
 
 def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
@@ -73,58 +61,38 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
     original = Cuts(text, shifted(start))
     normalized = Cuts(to_bytes(steps.normalized), Origins(steps.origins, start).span)
     if steps.charsmap is not None:
-        yield section(
-            "charsmap",
-            "The character map",
-            "A compact double array (XCDA) from texts to what replaces them.",
-            "units:number, BASE of the root:number, bytes of replacements:number",
-            [Row((steps.charsmap.num_units, steps.charsmap.root_base, steps.charsmap.replacements_len))],
-        )
+        names = "units, BASE of the root, bytes of replacements"
+        about = "A compact double array (XCDA) from texts to what replaces them."
+        rows = [Row((steps.charsmap.num_units, steps.charsmap.root_base, steps.charsmap.replacements_len))]
+        yield section("charsmap", "The character map", about, names, rows)
 
     def prefix(part: Prefix) -> Row:
         outcome = (OUTCOMES[part.outcome], part.replacement, part.appended)
         mark: Mark = "won" if part.outcome == "replaced" else ""
         return original.row(part.start, part.end, *outcome, mark=mark)
 
-    yield section(
-        "prefixes",
-        "Normalization",
-        "From left to right, the longest text that the character map knows is replaced.",
-        "start:number, end:number, text:text, what happens:word, replacement:text, appended:text",
-        map(prefix, steps.prefixes),
-    )
-    yield section(
-        "xcda",
-        "Walks through the character map (XCDA)",
-        "Each byte leads to the next node by exclusive or with BASE; the walk ends if LCHECK is another byte.",
-        "start:number, byte:word, node:number, unit:word, BASE:number, LCHECK:word, LEAF:word, value:number,"
-        " what happens:word",
-        (_xcda_row(part, step, start) for part in steps.prefixes for step in part.walk),
-    )
-    yield section(
-        "normalized",
-        "Normalized text",
-        "Tokens are looked up in this text.",
-        "text:text, bytes:number",
-        [Row((steps.normalized, len(normalized.text)), (start, start + len(text)))],
-    )
+    names = "start, end, text:text, what happens:word, replacement:text, appended:text"
+    about = "From left to right, the longest text that the character map knows is replaced."
+    yield section("prefixes", "Normalization", about, names, map(prefix, steps.prefixes))
+    names = "start, byte:word, node, unit:word, BASE, LCHECK:word, LEAF:word, value, what happens:word"
+    about = "Each byte leads to the next node by exclusive or with BASE; the walk ends if LCHECK is another byte."
+    rows = [_xcda_row(part, step, start) for part in steps.prefixes for step in part.walk]
+    yield section("xcda", "Walks through the character map (XCDA)", about, names, rows)
+    names = "text:text, bytes"
+    about = "Tokens are looked up in this text."
+    rows = [Row((steps.normalized, len(normalized.text)), (start, start + len(text)))]
+    yield section("normalized", "Normalized text", about, names, rows)
 
     def candidate(at: int, each: Candidate) -> Row:
         cells = (at, each.end, each.text, each.token, each.score, each.score_sum, each.champion)
         what = "is the best so far" if each.wins else "loses"
         return Row((*cells, what), normalized.spans(at, each.end), won(each.wins))
 
-    candidates = (
-        (position.at, each) for position in steps.positions for each in (*position.candidates, position.unknown)
-    )
-    yield section(
-        "lattice",
-        "Lattice",
-        "From each place every token that starts there continues the best path to it; the highest sum is kept.",
-        "from:number, to:number, text:text, token:number, score:number, sum:number, best before:number,"
-        " what happens:word",
-        (candidate(at, each) for at, each in candidates if each is not None),
-    )
+    found = ((place.at, each) for place in steps.positions for each in (*place.candidates, place.unknown))
+    names = "from, to, text:text, token, score, sum, best before, what happens:word"
+    about = "From each place every token that starts there continues the best path to it; the highest sum is kept."
+    rows = [candidate(at, each) for at, each in found if each is not None]
+    yield section("lattice", "Lattice", about, names, rows)
 
     def best_row(best: Best) -> Row:
         token = None if best.token is None else to_text(normalized.text[best.from_ : best.at])
@@ -132,24 +100,16 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
         mark: Mark = "lost" if best.score_sum is None else ""
         return Row((best.at, best.token, best.from_, token, best.score_sum), span, mark)
 
-    yield section(
-        "best",
-        "Best path to each place (tokenization_results)",
-        "The last token of the best path, where it starts, and the sum of scores.",
-        "place:number, token:number, from:number, text:text, sum:number",
-        map(best_row, steps.best),
-    )
+    names = "place, token, from, text:text, sum"
+    about = "The last token of the best path, where it starts, and the sum of scores."
+    yield section("best", "Best path to each place (tokenization_results)", about, names, map(best_row, steps.best))
     rows = []
     for step in steps.path:
         what = "joins the unknown token after it" if step.joins_next else "is a token of the result"
         rows.append(normalized.row(step.from_, step.to, step.token, what, mark=won(not step.joins_next)))
-    yield section(
-        "path",
-        "The way back",
-        "From the end, each place names the token before it; consecutive unknown tokens become one.",
-        "from:number, to:number, text:text, token:number, what happens:word",
-        rows,
-    )
+    names = "from, to, text:text, token, what happens:word"
+    about = "From the end, each place names the token before it; consecutive unknown tokens become one."
+    yield section("path", "The way back", about, names, rows)
 
 
 def _xcda_row(part: Prefix, step: XcdaStep, start: int) -> Row:
@@ -171,33 +131,21 @@ def rwkv(steps: Rwkv, text: bytes, start: int) -> Iterator[Section]:
             walks.append(Row(cells, cuts.spans(match.start, end), walked(step.token, step.matched)))
         what = "no token starts here: unknown" if match.is_unknown else "is the longest token"
         rows.append(cuts.row(match.start, match.end, match.token, what, mark=won(not match.is_unknown)))
-    yield section(
-        "walks",
-        "Walks through the trie",
-        "Byte by byte for as long as some token continues; the last token that was met is taken.",
-        "start:number, byte:word, so far:text, token:number, what happens:word",
-        walks,
-    )
-    yield section(
-        "matches",
-        "Longest matches",
-        "The longest token at each place becomes a token of the result.",
-        "start:number, end:number, text:text, token:number, what happens:word",
-        rows,
-    )
+    names = "start, byte:word, so far:text, token, what happens:word"
+    about = "Byte by byte for as long as some token continues; the last token that was met is taken."
+    yield section("walks", "Walks through the trie", about, names, walks)
+    names = "start, end, text:text, token, what happens:word"
+    about = "The longest token at each place becomes a token of the result."
+    yield section("matches", "Longest matches", about, names, rows)
 
 
 def plamo2(steps: Plamo2, text: bytes, start: int) -> Iterator[Section]:
     """The tables of PLaMo-2 for a fragment that starts at byte `start`."""
     cuts = Cuts(to_bytes(steps.text), Origins(steps.origins, start).span)
     bom = " A byte order mark at its start is skipped." if steps.skipped_bom else ""
-    yield section(
-        "rewritten",
-        "Text",
-        f"Tokens are looked up in this text.{bom}",
-        "text:text, bytes:number",
-        [Row((steps.text, len(cuts.text)), (start, start + len(text)))],
-    )
+    names = "text:text, bytes"
+    about = f"Tokens are looked up in this text.{bom}"
+    yield section("rewritten", "Text", about, names, [Row((steps.text, len(cuts.text)), (start, start + len(text)))])
     rows = []
     for position in steps.positions:
         for each in position.candidates:
@@ -205,36 +153,25 @@ def plamo2(steps: Plamo2, text: bytes, start: int) -> Iterator[Section]:
             cells = (position.at, position.state, each.text, each.token, each.cost, each.total, what)
             span = cuts.spans(position.at, position.at + len(to_bytes(each.text)))
             rows.append(Row(cells, span, won(each.wins)))
-    yield section(
-        "costs",
-        "Costs, from the end to the start",
-        "At each place, the token is taken from which the path to the end costs least.",
-        "at:number, state:text, text:text, token:number, cost:number, total:number, what happens:word",
-        rows,
-    )
+    names = "at, state:text, text:text, token, cost, total, what happens:word"
+    about = "At each place, the token is taken from which the path to the end costs least."
+    yield section("costs", "Costs, from the end to the start", about, names, rows)
     rows = []
     for step in steps.path:
         spelled = " ".join(map(str, step.bytes)) or None
         rows.append(cuts.row(step.start, step.end, step.token, spelled, mark=won(step.token is not None)))
-    yield section(
-        "path",
-        "The path to the end",
-        "From the start, the token taken at each place; an unknown character becomes its bytes.",
-        "start:number, end:number, text:text, token:number, bytes:number",
-        rows,
-    )
+    names = "start, end, text:text, token, bytes"
+    about = "From the start, the token taken at each place; an unknown character becomes its bytes."
+    yield section("path", "The path to the end", about, names, rows)
 
 
 def test(steps: Test, text: bytes, start: int) -> Iterator[Section]:
     """The tables of the test kind for a fragment that starts at byte `start`."""
     cuts = Cuts(text, shifted(start))
-    yield section(
-        "groups",
-        "Groups of five bytes",
-        "The hash of each group, modulo the number of tokens, is a token.",
-        "start:number, end:number, bytes:text, hash:number, token:number",
-        [cuts.row(group.start, group.end, group.hash, group.token) for group in steps.groups],
-    )
+    names = "start, end, bytes:text, hash, token"
+    about = "The hash of each group, modulo the number of tokens, is a token."
+    rows = [cuts.row(group.start, group.end, group.hash, group.token) for group in steps.groups]
+    yield section("groups", "Groups of five bytes", about, names, rows)
 
 
 def _character(code_point: int) -> str:

@@ -40,21 +40,14 @@ def spm(steps: Spm, text: bytes, start: int) -> Iterator[Section]:
     spans = Origins(steps.origins, start).span
     prefix = " and one is put before the text" if steps.space_prefix else ""
     span = (start, start + len(text))
-    yield section(
-        "escaped",
-        "Escaped text",
-        f"Each space becomes ▁{prefix}.",
-        "text:text, bytes:number",
-        [Row((steps.escaped, len(to_bytes(steps.escaped))), span)],
-    )
+    names = "text:text, bytes"
+    about = f"Each space becomes ▁{prefix}."
+    yield section("escaped", "Escaped text", about, names, [Row((steps.escaped, len(to_bytes(steps.escaped))), span)])
     yield from _merging(steps.merging, spans, 0, "score", by_bytes=True, named="")
-    yield section(
-        "rev_merge",
-        "Where merged texts come from (rev_merge)",
-        "For each text that could merge, the two symbols that it was last made of.",
-        "text:text, left:number, right:number",
-        [Row((entry.text, entry.left, entry.right)) for entry in steps.rev_merge],
-    )
+    names = "text:text, left, right"
+    about = "For each text that could merge, the two symbols that it was last made of."
+    rows = [Row((entry.text, entry.left, entry.right)) for entry in steps.rev_merge]
+    yield section("rev_merge", "Where merged texts come from (rev_merge)", about, names, rows)
     yield _symbol_tokens(steps.symbols, spans, 0, by_bytes=True, named="")
 
 
@@ -66,18 +59,13 @@ def bpe(steps: Bpe, text: bytes, start: int) -> Iterator[Section]:
 def _bpe(steps: Bpe, spans: Spans, span: Span) -> Iterator[Section]:
     if steps.rewritten:
         what = ", then ".join(REWRITTEN[name] for name in steps.rewritten)
-        yield section(
-            "rewritten", "Rewritten text", f"Before the text is cut, {what}.", "text:text", [Row((steps.text,), span)]
-        )
+        about = f"Before the text is cut, {what}."
+        yield section("rewritten", "Rewritten text", about, "text:text", [Row((steps.text,), span)])
     whole = Cuts(to_bytes(steps.text), spans)
     if len(steps.words) > 1:
-        yield section(
-            "words",
-            "Words",
-            "Each stretch between whitespace is cut by itself.",
-            "start:number, end:number, text:text",
-            [whole.row(word.start, word.end) for word in steps.words],
-        )
+        names = "start, end, text:text"
+        about = "Each stretch between whitespace is cut by itself."
+        yield section("words", "Words", about, names, [whole.row(word.start, word.end) for word in steps.words])
     for number, made in enumerate(steps.passes, 1):
         rows = []
         for cut in made.cuts:
@@ -86,26 +74,18 @@ def _bpe(steps: Bpe, spans: Spans, span: Span) -> Iterator[Section]:
             else:
                 which = _printable(made.alternatives[cut.alternative])
                 rows.append(whole.row(cut.start, cut.end, cut.alternative + 1, which, mark="won"))
-        yield section(
-            "pattern",
-            f"Pattern {number} of {len(steps.passes)}",
-            f"Each piece so far is cut {APPLIED_TO[made.applied_to]}. The family {steps.family} has the pattern "
-            + _printable(made.pattern),
-            "start:number, end:number, piece:text, alternative:number, which is:word",
-            rows,
-        )
+        names = "start, end, piece:text, alternative, which is:word"
+        about = f"Each piece so far is cut {APPLIED_TO[made.applied_to]}. The family {steps.family} has the pattern "
+        about += _printable(made.pattern)
+        yield section("pattern", f"Pattern {number} of {len(steps.passes)}", about, names, rows)
     rows = []
     for number, piece in enumerate(steps.pieces):
         what = "its symbols merge" if piece.whole is None else "is a token as a whole"
         cells = (number, piece.start, piece.end, piece.text, piece.spelled, piece.whole, what)
         rows.append(Row(cells, spans(piece.start, piece.end), "" if piece.whole is None else "won"))
-    yield section(
-        "pieces",
-        "Pieces",
-        "No token goes beyond its piece; each is spelled as the vocabulary spells it.",
-        "piece:number, start:number, end:number, text:text, spelled:text, token:number, what happens:word",
-        rows,
-    )
+    names = "piece, start, end, text:text, spelled:text, token, what happens:word"
+    about = "No token goes beyond its piece; each is spelled as the vocabulary spells it."
+    yield section("pieces", "Pieces", about, names, rows)
     for piece in steps.pieces:
         if piece.whole is None:
             yield from _piece(piece, spans)
@@ -132,13 +112,9 @@ def _symbol_tokens(
             what = "has no token: dropped" if byte.token is None else "stands for a byte"
             rows.append(Row((byte.text, byte.token, what), span, won(byte.token is not None)))
         start = end
-    return section(
-        "tokens_of_symbols",
-        f"From symbols to tokens{named}",
-        "Each symbol that is left becomes its token, or else a token for each of its bytes.",
-        "symbol:text, token:number, what happens:word",
-        rows,
-    )
+    names = "symbol:text, token, what happens:word"
+    about = "Each symbol that is left becomes its token, or else a token for each of its bytes."
+    return section("tokens_of_symbols", f"From symbols to tokens{named}", about, names, rows)
 
 
 def hybrid_dna(steps: HybridDna, text: bytes, start: int) -> Iterator[Section]:
@@ -149,13 +125,9 @@ def hybrid_dna(steps: HybridDna, text: bytes, start: int) -> Iterator[Section]:
     for stretch in steps.stretches:
         what = "a tag" if stretch.tag is not None else "DNA: six letters are a token" if stretch.kmers else "text"
         rows.append(whole.row(stretch.start, stretch.end, stretch.tag, what))
-    yield section(
-        "stretches",
-        "Text and DNA",
-        "What is between <dna> and </dna> is cut into groups of six letters; the rest is text.",
-        "start:number, end:number, text:text, tag:number, which is:word",
-        rows,
-    )
+    names = "start, end, text:text, tag, which is:word"
+    about = "What is between <dna> and </dna> is cut into groups of six letters; the rest is text."
+    yield section("stretches", "Text and DNA", about, names, rows)
     for stretch in steps.stretches:
         if stretch.kmers:
             rows = []
@@ -163,13 +135,9 @@ def hybrid_dna(steps: HybridDna, text: bytes, start: int) -> Iterator[Section]:
                 what = "is a token" if kmer.is_known else "is not in the vocabulary"
                 cells = (kmer.start, kmer.end, kmer.text, kmer.token, what)
                 rows.append(Row(cells, spans(kmer.start, kmer.end), won(kmer.is_known)))
-            yield section(
-                "kmers",
-                "K-mers",
-                "Letters become capitals, six at a time; the last are padded with A.",
-                "start:number, end:number, letters:text, token:number, what happens:word",
-                rows,
-            )
+            names = "start, end, letters:text, token, what happens:word"
+            about = "Letters become capitals, six at a time; the last are padded with A."
+            yield section("kmers", "K-mers", about, names, rows)
         if stretch.bpe is not None:
             inner = Origins(stretch.bpe.origins, 0).span
             composed = partial(_composed, spans, inner)
@@ -191,35 +159,19 @@ def _merging(merging: Merging, spans: Spans, start: int, by: str, *, by_bytes: b
         return Row((_key(each), each.size, each.text, each.left, each.right, each.token), at(each.left, each.text))
 
     order = "the highest score" if by == "score" else "the lowest rank"
-    links = "index:number, prev:number, next:number, text:text, n:number"
-    yield section(
-        "symbols",
-        f"Symbols{named}",
-        "Merging begins with these, each linked to the one before it and the one after it.",
-        links,
-        [Row(_links(symbol), at(symbol.index, symbol.text)) for symbol in merging.symbols],
-    )
-    yield section(
-        "queue",
-        f"Queue{named}",
-        f"Neighbours that can merge wait in a queue: {order} comes first, the leftmost of equal ones.",
-        f"{by}:number, size:number, text:text, left:number, right:number, token:number",
-        map(queued, merging.queue),
-    )
-    yield section(
-        "merges",
-        f"Merges{named}",
-        "The first in the queue merges if both its symbols are unchanged; what can merge now joins the queue.",
-        f"{by}:number, text:text, left:number, right:number, token:number, what happens:word, symbols now:texts",
-        _pops(merging, at),
-    )
-    yield section(
-        "merged",
-        f"Symbols after merging{named}",
-        "No two neighbours can merge any more; a symbol that was merged into another has no length.",
-        links,
-        [Row(_links(symbol), None, won(symbol.n > 0)) for symbol in merging.merged],
-    )
+    links = "index, prev, next, text:text, n"
+    about = "Merging begins with these, each linked to the one before it and the one after it."
+    rows = [Row(_links(symbol), at(symbol.index, symbol.text)) for symbol in merging.symbols]
+    yield section("symbols", f"Symbols{named}", about, links, rows)
+    names = f"{by}, size, text:text, left, right, token"
+    about = f"Neighbours that can merge wait in a queue: {order} comes first, the leftmost of equal ones."
+    yield section("queue", f"Queue{named}", about, names, map(queued, merging.queue))
+    names = f"{by}, text:text, left, right, token, what happens:word, symbols now:texts"
+    about = "The first in the queue merges if both its symbols are unchanged; what can merge now joins the queue."
+    yield section("merges", f"Merges{named}", about, names, _pops(merging, at))
+    about = "No two neighbours can merge any more; a symbol that was merged into another has no length."
+    rows = [Row(_links(symbol), None, won(symbol.n > 0)) for symbol in merging.merged]
+    yield section("merged", f"Symbols after merging{named}", about, links, rows)
 
 
 def _links(symbol: Symbol) -> tuple[Cell, ...]:

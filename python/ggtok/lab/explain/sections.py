@@ -45,7 +45,7 @@ def _text(trace: Record) -> Section:
         written = text[code_point.start : code_point.end]
         cells = (place, code_point.start, to_text(written), f"U+{code_point.code_point:04X}", written.hex(" "))
         rows.append(Row(cells, (code_point.start, code_point.end)))
-    names = "character:number, byte:number, text:text, code point:word, bytes:word"
+    names = "character, byte, text:text, code point:word, bytes:word"
     return section("text", "Text", "The text as characters and as bytes of UTF-8.", names, rows)
 
 
@@ -56,7 +56,7 @@ def _special(trace: Record) -> Iterator[Section]:
             for each in matches
         ]
 
-    names = "token:number, text:text, attribute:word, start:number, end:number"
+    names = "token, text:text, attribute:word, start, end"
     about = "The longest special text is searched first, each in what the longer ones have left."
     yield section("special", "Special tokens", about, names, rows(trace.special))
     about = "These are written in the text, and are text like any other, because parse_special is off."
@@ -71,7 +71,7 @@ def _fragments(trace: Record) -> Section:
         cells = (place, kind, each.start, each.end - each.start, to_text(text[each.start : each.end]), each.token)
         rows.append(Row((*cells, each.num_tokens), (each.start, each.end)))
     about = "Special tokens are done; the text between them is tokenized, each fragment by itself."
-    names = "fragment:number, kind:word, offset:number, length:number, text:text, token:number, tokens:number"
+    names = "fragment, kind:word, offset, length, text:text, token, tokens"
     return section("fragments", "Fragments", about, names, rows)
 
 
@@ -81,7 +81,7 @@ def _tokens(trace: Record) -> Section:
         cells = (place, token.id, token.piece, token.text, start, end, origin_of(trace, token))
         rows.append(Row(cells, (token.start, token.end), "won"))
     about = "The ids of encode, what each decodes to, and the characters of the text that it comes from."
-    names = "place:number, token:number, piece:text, in the vocabulary:text, start:number, end:number, origin:word"
+    names = "place, token, piece:text, in the vocabulary:text, start, end, origin:word"
     return section("tokens", "Result", about, names, rows)
 
 

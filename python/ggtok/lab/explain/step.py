@@ -137,14 +137,10 @@ class Walk:
         caption = told["whole"] if self.inside is None else told["steps"][self.inside]
         return parts_of(caption), picture(told["drawing"], self.inside, self.trace.tokens)
 
-    def known(self) -> list[bool]:
-        """Which tokens are known after this step."""
-        known = [False] * len(self.trace.tokens)
+    def known(self) -> set[int]:
+        """The places of the tokens that are known after this step."""
         done = self.units[: self.at + (self.inside in (None, self.unit.length - 1))]
-        for unit in done:
-            for place in unit.tokens:
-                known[place] = True
-        return known
+        return {place for unit in done for place in unit.tokens}
 
     def screen(self, width: int, height: int, colors: bool) -> list[str]:
         """The lines of the screen: at most `height`, each at most `width` columns wide."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from .cells import cell_len
@@ -27,12 +27,12 @@ class Part(NamedTuple):
     """Where it ends in the text, in bytes."""
 
 
-def strip(trace: Record, known: Sequence[bool] | None = None) -> list[Part]:
-    """The parts of a strip. `known` says which tokens are shown; the text of the others is not cut. O(n) time."""
+def strip(trace: Record, known: Collection[int] | None = None) -> list[Part]:
+    """The parts of a strip. `known` has the places of those that are shown; other text is not cut. O(n) time."""
     text, parts, at, waiting = to_bytes(trace.text), [], 0, 0
     for place, token in enumerate(trace.tokens):
         start, end = max(token.start, at), max(token.end, at)
-        if known is None or known[place]:
+        if known is None or place in known:
             if start > waiting:
                 parts.append(Part(face(text[waiting:start]), "lost", start))
             is_special = token.fragment is None or trace.fragments[token.fragment].token is not None

@@ -52,9 +52,9 @@ class Section:
 
 
 def section(key: str, title: str, about: str, names: str, rows: Iterable[Row]) -> Section:
-    """A section. `names` are those of its columns, `name:kind` each, with commas between them."""
+    """A section. `names` are those of its columns with commas between them: `name:kind`, or `name` for numbers."""
     split = (name.partition(":") for name in names.split(", "))
-    columns = tuple(Column(name, kind) for name, _, kind in split)
+    columns = tuple(Column(name, kind or "number") for name, _, kind in split)
     return Section(key, title, about, columns, tuple(rows))
 
 

@@ -33,37 +33,24 @@ def trie_sections(trie: DoubleArrayTrace) -> list[Section]:
 
 
 def _built(trie: DoubleArrayTrace) -> Iterator[Section]:
-    yield section(
-        "by_first_byte",
-        "Words by their first byte",
-        "One step narrows the search down to the words that begin with a byte.",
-        "byte:word, words:texts",
-        [Row((byte_name(each.byte), tuple(trie.words[word] for word in each.words))) for each in trie.by_first_byte],
-    )
-    yield section(
-        "codes",
-        "Codes",
-        "Each byte gets a number, and so does the end of a word.",
-        "byte:word, code:number",
-        [Row((byte_name(each.byte), each.code)) for each in trie.codes],
-    )
+    names = "byte:word, words:texts"
+    about = "One step narrows the search down to the words that begin with a byte."
+    rows = [Row((byte_name(each.byte), tuple(trie.words[word] for word in each.words))) for each in trie.by_first_byte]
+    yield section("by_first_byte", "Words by their first byte", about, names, rows)
+    names = "byte:word, code"
+    about = "Each byte gets a number, and so does the end of a word."
+    yield section("codes", "Codes", about, names, [Row((byte_name(each.byte), each.code)) for each in trie.codes])
     for insertion in trie.insertions:
         word = trie.words[insertion.word]
-        yield section(
-            "insertion",
-            f"Insertion of {word!r}",
-            "The child of a node for a code is the cell BASE + code, if its CHECK names the node or is free.",
-            "node:number, byte:word, code:number, new BASE:number, cell:number, CHECK:number, child:number,"
-            " what happens:word",
-            [row for step in insertion.steps for row in _step(step)],
+        names = "node, byte:word, code, new BASE, cell, CHECK, child, what happens:word"
+        about = "The child of a node for a code is the cell BASE + code, if its CHECK names the node or is free."
+        rows = [row for step in insertion.steps for row in _step(step)]
+        yield section("insertion", f"Insertion of {word!r}", about, names, rows)
+        names = "cell, BASE, CHECK, stands for:text"
+        about = (
+            "BASE says where the children of a node begin, CHECK whose child a cell is; a negative BASE ends a word."
         )
-        yield section(
-            "cells",
-            f"The array after {word!r}",
-            "BASE says where the children of a node begin, CHECK whose child a cell is; a negative BASE ends a word.",
-            "cell:number, BASE:number, CHECK:number, stands for:text",
-            [_cell(cell) for cell in insertion.cells],
-        )
+        yield section("cells", f"The array after {word!r}", about, names, [_cell(cell) for cell in insertion.cells])
 
 
 def _step(step: InsertionStep) -> Iterator[Row]:
@@ -91,13 +78,9 @@ def _walked(trie: DoubleArrayTrace) -> Iterator[Section]:
             what = "goes on" if step.matched else "ends: CHECK names another node"
             cells = (step.node, byte_name(step.byte), step.code, step.base, step.cell, step.check, what)
             rows.append(Row(cells, None, "" if step.matched else "lost"))
-        yield section(
-            "lookup",
-            f"Walk of {lookup.text!r}",
-            f"{found}: from the root, each byte leads to BASE + code, as long as CHECK names the node.",
-            "node:number, byte:word, code:number, BASE:number, cell:number, CHECK:number, what happens:word",
-            rows,
-        )
+        names = "node, byte:word, code, BASE, cell, CHECK, what happens:word"
+        about = f"{found}: from the root, each byte leads to BASE + code, as long as CHECK names the node."
+        yield section("lookup", f"Walk of {lookup.text!r}", about, names, rows)
 
 
 def _packed(trie: DoubleArrayTrace) -> Section:
@@ -107,14 +90,9 @@ def _packed(trie: DoubleArrayTrace) -> Section:
         lcheck = None if unit.lcheck is None or unit.role == "root" else byte_name(unit.lcheck & 0xFF)
         cells = (unit.index, unit.role, unit.text, _bits(unit.unit), unit.base, wide, leaf, lcheck, unit.value)
         rows.append(Row(cells, None, "won" if unit.role == "value" else ""))
-    return section(
-        "xcda_units",
-        "Packed as an XCDA",
-        "Bit 31 marks a value. A node has BASE (bits 10 to 30), a shift of BASE (9), LEAF (8) and LCHECK (0 to 7).",
-        "unit:number, is:word, stands for:text, bits:word, BASE:number, wide:word, LEAF:word, LCHECK:word,"
-        " value:number",
-        rows,
-    )
+    names = "unit, is:word, stands for:text, bits:word, BASE, wide:word, LEAF:word, LCHECK:word, value"
+    about = "Bit 31 marks a value. A node has BASE (bits 10 to 30), a shift of BASE (9), LEAF (8) and LCHECK (0 to 7)."
+    return section("xcda_units", "Packed as an XCDA", about, names, rows)
 
 
 def _read(trie: DoubleArrayTrace) -> Iterator[Section]:
@@ -129,13 +107,9 @@ def _read(trie: DoubleArrayTrace) -> Iterator[Section]:
             lcheck, leaf = byte_name(step.lcheck & 0xFF), yes(step.leaf)
             cells = (byte_name(step.byte), step.node, step.base, lcheck, leaf, step.value, what)
             rows.append(Row(cells, None, walked(step.value, step.matched)))
-        yield section(
-            "xcda",
-            f"Walk of {lookup.text!r} through the XCDA",
-            f"{found}: each byte leads to the next node by exclusive or with BASE.",
-            "byte:word, unit:number, BASE:number, LCHECK:word, LEAF:word, value:number, what happens:word",
-            rows,
-        )
+        names = "byte:word, unit, BASE, LCHECK:word, LEAF:word, value, what happens:word"
+        about = f"{found}: each byte leads to the next node by exclusive or with BASE."
+        yield section("xcda", f"Walk of {lookup.text!r} through the XCDA", about, names, rows)
 
 
 def _bits(unit: int) -> str:

@@ -1,12 +1,15 @@
-"""What the comparison of two tokenizers on a text comes to, in sentences that the terminal and the page share."""
+"""What the comparison of two tokenizers on a text comes to, in sentences that the terminal and the page share: those of
+`words.json`."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
 
 from ...tokenizer.cuts import Cuts
 from .units import face
-from .words import said, say
 
 MOST_PARTS = 8
 """The parts of a stretch that a sentence quotes."""
@@ -24,21 +27,38 @@ def verdict(cuts: Cuts, show: Callable[[bytes], str] = face, cut: str = "·") ->
         cut: Stands between two parts.
     """
     if cuts.first is None:
-        found = said("verdict.same" if cuts.same_ids else "verdict.other_ids")
+        found = said("same" if cuts.same_ids else "other_ids")
     else:
         a, b = (_quoted(parts, show, cut) for parts in (cuts.first.parts_a, cuts.first.parts_b))
-        found = said("verdict.differ", character=f"{cuts.first.char:,}", a=a, b=b)
+        found = said("differ", character=f"{cuts.first.char:,}", a=a, b=b)
         if cuts.num_stretches > 1:
-            found += [(" ", False), *said("verdict.places", n=f"{cuts.num_stretches:,}")]
+            found += [(" ", False), *said("places", n=f"{cuts.num_stretches:,}")]
     num_a, num_b = cuts.num_tokens_a, cuts.num_tokens_b
     if num_a == num_b:
-        counts = said({0: "verdict.count_none", 1: "verdict.count_one"}.get(num_a, "verdict.count"), n=f"{num_a:,}")
+        counts = said({0: "count_none", 1: "count_one"}.get(num_a, "count"), n=f"{num_a:,}")
     else:
-        counts = said("verdict.counts", a=f"{num_a:,}", b=f"{num_b:,}")
+        counts = said("counts", a=f"{num_a:,}", b=f"{num_b:,}")
     return [*found, (" ", False), *counts]
 
 
 def _quoted(parts: list[bytes], show: Callable[[bytes], str], cut: str) -> str:
     found = [show(part[: 4 * LONGEST]) for part in parts[:MOST_PARTS]]
     shown = cut.join(f"{part[:LONGEST]}…" if len(part) > LONGEST else part for part in found)
-    return f"{shown}…" if len(parts) > MOST_PARTS else shown or say("verdict.nothing")
+    return f"{shown}…" if len(parts) > MOST_PARTS else shown or words()["nothing"]
+
+
+@cache
+def words() -> dict[str, str]:
+    """The sentences by name. What is emphasised stands between two `**`."""
+    found: dict[str, str] = json.loads((files(__package__) / "words.json").read_text(encoding="utf-8"))
+    return found
+
+
+def said(name: str, **values: object) -> list[tuple[str, bool]]:
+    """A sentence in parts, each with whether it is emphasised. Marks in a value have no meaning.
+
+    Raises:
+        KeyError: The sentence is missing, or a value for one of its placeholders.
+    """
+    parts = enumerate(words()[name].split("**"))
+    return [(part.format(**values), place % 2 == 1) for place, part in parts if part]

@@ -178,10 +178,8 @@ class TextGenerator:
 
     def dna(self, size: int) -> bytes:
         """Bases between markers."""
-        return b"<dna>%s%s" % (
-            self._soup([*"ACGTacgt", "N"][: self.rng.randint(4, 9)], size),
-            self.rng.choice([b"</dna>", b""]),
-        )
+        bases = self._soup("ACGTacgtN"[: self.rng.randint(4, 9)], size)
+        return b"<dna>" + bases + self.rng.choice([b"</dna>", b""])
 
     def soup(self, size: int) -> bytes:
         """White space of every kind, digits of all scripts, contractions, cases, or texts that some rule looks for."""

@@ -83,37 +83,18 @@ const quoted = (text) => `“${label(text)}”`;
 const number = (value) => {
   if (value == null) return "";
   if (Number.isInteger(value)) return String(value).replace("-", "−");
-  return value
-    .toFixed(Math.abs(value) < 100 ? 4 : 2)
-    .replace(/\.?0+$/, "")
-    .replace("-", "−");
+  return value.toFixed(Math.abs(value) < 100 ? 4 : 2).replace(/\.?0+$/, "").replace("-", "−");
 };
-const plural = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+const plural = (n, one) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;
 
 /** A sentence of `words.json` in parts, `[text, isStrong]`. Marks in a value have no meaning. */
-function sentenceOf(key, values) {
-  const sentence = key.split(".").reduce((part, name) => part[name], WORDS);
-  const parts = [];
-  let isStrong = false;
-  let at = 0;
-  for (const match of sentence.matchAll(/\*\*|\{(\w+)\}/g)) {
-    parts.push([sentence.slice(at, match.index), isStrong]);
-    if (!match[1]) isStrong = !isStrong;
-    else if (match[1] in values) parts.push([String(values[match[1]]), isStrong]);
-    else throw new Error(`${key} has no ${match[1]}`);
-    at = match.index + match[0].length;
-  }
-  return [...parts, [sentence.slice(at), isStrong]].filter(([text]) => text);
-}
-/** The sentence without emphasis. */
-const say = (key, values = {}) => sentenceOf(key, values).map(([text]) => text).join("");
+const sentenceOf = (name, values = {}) =>
+  WORDS[name].split("**").map((part, at) => [part.replace(/\{(\w+)\}/g, (_, value) => values[value]), at % 2 === 1]);
 const TURNED = /[\u0590-\u08ff\ufb1d-\ufefc](?:[\s\u0590-\u08ff\ufb1d-\ufefc]*[\u0590-\u08ff\ufb1d-\ufefc])?/g;
 /** A sentence of a story as nodes: what is emphasised stands between two U+0001. Letters that are written from right to
  * left turn neither the signs nor the numbers beside them. */
 const nodesOf = (told) =>
   told.split("\u0001").map((text, at) => (at % 2 ? el("strong", {}, text) : text.replace(TURNED, "$&\u200e")));
-/** The key of a sentence about `n` things. */
-const countedKey = (key, n) => (n === 1 ? `${key}_one` : n ? key : `${key}_none`);
 
 /** `size` indices around `middle`, inside 0..count. */
 function windowAround(middle, size, count) {

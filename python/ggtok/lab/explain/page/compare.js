@@ -33,17 +33,16 @@ function compareView(view) {
   const [above, below] = data.names.map((name) => el("strong", {}, name));
   const ring = starts.length ? "; a ring is around what they cut differently." : ".";
   const legend = el("p", { class: "muted" }, "Above the cuts of ", above, ", below those of ", below, ring);
-  const sides = data.sides.map((side, at) => {
-    const name = `${data.names[at]}: ${plural(side.page.tokens.length, "token")}`;
-    const box = el("section", { class: "side", "aria-label": name }, el("h2", {}, name));
-    return { box, view: null };
+  const boxes = data.names.map((own, at) => {
+    const name = `${own}: ${plural(traces[at].tokens.length, "token")}`;
+    return el("section", { class: "side", "aria-label": name }, el("h2", {}, name));
   });
   view.append(
     el("p", { class: "judgement" }, verdictOf(bytes, ...results)),
     ...(cells.length ? [legend, ...strip.parts, controls] : []),
-    el("div", { class: "sides" }, sides.map(({ box }) => box)),
+    el("div", { class: "sides" }, boxes),
   );
-  sides.forEach((side, at) => (side.view = mountTrace(side.box, data.sides[at])));
+  const views = data.sides.map((side, at) => mountTrace(boxes[at], side));
 
   /** Both sides show the step that decides the token at this place. */
   function go(at) {
@@ -54,7 +53,7 @@ function compareView(view) {
     place.textContent = `character ${character}: ${short(text, 20)}`;
     slider.setAttribute("aria-valuetext", place.textContent);
     strip.mark(at);
-    sides.forEach((side, i) => tokens[i] >= 0 && side.view.showStepOf(tokens[i]));
+    views.forEach((one, i) => tokens[i] >= 0 && one.showStepOf(tokens[i]));
   }
   slider.addEventListener("input", () => go(here()));
   if (cells.length) go(starts[0] ?? 0);

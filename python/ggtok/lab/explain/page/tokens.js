@@ -19,7 +19,6 @@ const KINDS = {
   added: "added, not in the text",
   special: "special token",
   byte: "bytes that are not a whole character",
-  "": "",
 };
 
 /** The text that a token stands in front of before it is known: the characters that begin in its bytes. */
@@ -160,11 +159,8 @@ function tokenCard(trace, at, why, select) {
 /** Why the token `at` is not one with its neighbour: `left` is the first of the two. */
 function whyNotOne(trace, at, left, reasons, select) {
   const other = left === at ? at + 1 : left;
-  const link = el(
-    "button",
-    { type: "button", class: "link mono", onclick: () => select(other) },
-    tokenFace(trace, other).line,
-  );
+  const { line } = tokenFace(trace, other);
+  const link = el("button", { type: "button", class: "link mono", onclick: () => select(other) }, line);
   const question = `Why is it not one token with the ${left === at ? "next" : "previous"}, `;
   const items = reasons.map((reason) => el("li", {}, reason.message));
   return [el("h3", {}, question, link, "?"), el("ul", {}, items)];

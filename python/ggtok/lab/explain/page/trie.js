@@ -3,6 +3,9 @@
 const MAX_CELLS = 300; // of a large array, those around the step are drawn
 const MAX_NODES = 150;
 
+const IDEA = "Double array: all words share one table, and a letter leads from cell to cell";
+const STAGES = { insert: "insert", pack: "pack", look_up: "look up" };
+
 const byteName = (byte) => (byte == null ? "end" : printable(byte) || hex(byte));
 const byteTitle = (byte) => (byte == null ? "The end mark" : `Byte ${quoted(Uint8Array.of(byte))}`);
 
@@ -36,20 +39,13 @@ function cellsAfter(before, insertion, done) {
 
 /** The array as a table with a column per cell. `lit` maps cells to `from`, `hit`, `miss` or `moved`. */
 function cellArray(cells, lit, middle) {
-  const [from, to] = windowAround(
-    cells.findIndex((cell) => cell.index === middle),
-    MAX_CELLS,
-    cells.length,
-  );
+  const [from, to] = windowAround(cells.findIndex((cell) => cell.index === middle), MAX_CELLS, cells.length);
   const here = cells.slice(Math.max(0, from), to);
   const columns = here.map((cell) => lit.get(cell.index) ?? (cell.text == null ? "free" : ""));
-  const row = (name, value) =>
-    el(
-      "tr",
-      {},
-      el("th", { scope: "row" }, name),
-      here.map((cell, i) => el("td", { class: columns[i] }, value(cell))),
-    );
+  const row = (name, value) => {
+    const values = here.map((cell, i) => el("td", { class: columns[i] }, value(cell)));
+    return el("tr", {}, el("th", { scope: "row" }, name), values);
+  };
   const heads = here.map((cell, i) => el("th", { scope: "col", class: columns[i] }, String(cell.index)));
   const body = el(
     "tbody",
@@ -67,17 +63,12 @@ function cellArray(cells, lit, middle) {
 /** The trie that the cells are: the root on the left, a row for each leaf. */
 function trieTree(cells, lit) {
   const used = cells.filter((cell) => cell.text != null).slice(0, MAX_NODES);
-  const children = new Map();
-  for (const cell of used) {
-    if (!children.has(cell.check)) children.set(cell.check, []);
-    children.get(cell.check).push(cell);
-  }
+  const children = Map.groupBy(used, ({ check }) => check);
   const nodes = [];
   let rows = 0;
   const visit = (cell, depth) => {
-    const below = (children.get(cell.index) ?? [])
-      .filter((child) => child !== cell)
-      .map((child) => visit(child, depth + 1));
+    const own = (children.get(cell.index) ?? []).filter((child) => child !== cell);
+    const below = own.map((child) => visit(child, depth + 1));
     const y = below.length ? (below[0].y + below.at(-1).y) / 2 : rows++;
     const node = { cell, depth, y, below };
     nodes.push(node);
@@ -86,14 +77,11 @@ function trieTree(cells, lit) {
   for (const root of children.get(0) ?? []) visit(root, 0);
   const x = (node) => 8 + node.depth * 90;
   const y = (node) => 8 + node.y * 42;
-  const lines = nodes.flatMap((node) =>
-    node.below.map((child) =>
-      svg("path", {
-        class: "branch",
-        d: `M${x(node) + 64} ${y(node) + 16}H${x(node) + 77}V${y(child) + 16}H${x(child)}`,
-      }),
-    ),
-  );
+  const line = (node, child) => {
+    const d = `M${x(node) + 64} ${y(node) + 16}H${x(node) + 77}V${y(child) + 16}H${x(child)}`;
+    return svg("path", { class: "branch", d });
+  };
+  const lines = nodes.flatMap((node) => node.below.map((child) => line(node, child)));
   const boxes = nodes.map((node) => {
     const text = bytesOf(node.cell.text);
     const name =
@@ -205,10 +193,9 @@ function lookupUnits(trie, lookup) {
       return [trieTree(trie.cells, lit), cellArray(trie.cells, lit, now?.cell ?? now?.node ?? 1)];
     },
   };
+  const longest = lookup.longest_prefix == null ? null : trie.words[lookup.longest_prefix];
   const found =
-    lookup.longest_prefix == null
-      ? "No word is a prefix of it."
-      : `The longest word that it starts with is ${quoted(trie.words[lookup.longest_prefix])}.`;
+    longest === null ? "No word is a prefix of it." : `The longest word that it starts with is ${quoted(longest)}.`;
   const packed = {
     stage: "look_up",
     title: `Look up ${name} in the XCDA`,
@@ -239,7 +226,6 @@ function trieView(view) {
   const head = [el("p", { class: "legend" }, words), el("p", {}, "Numbers of the bytes: ", codes)];
   const foot = [tablesOf(data.sections, null)];
   const units = trieUnits(trie);
-  const names = ["insert", "pack", "look_up"].filter((key) => units.some(({ stage }) => stage === key));
-  const stages = names.map((key) => [key, say(`stages.${key}`)]);
-  mountFrame(view, { idea: say("ideas.trie"), names: stages, units, head, foot }, { links: true });
+  const names = Object.entries(STAGES).filter(([key]) => units.some(({ stage }) => stage === key));
+  mountFrame(view, { idea: IDEA, names, units, head, foot }, { links: true });
 }

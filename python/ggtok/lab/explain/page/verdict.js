@@ -67,17 +67,18 @@ function verdictOf(bytes, a, b) {
   if (first) {
     const quote = (cuts) => {
       const faces = cuts.slice(0, MOST_QUOTED).map(({ end }, at) => short(label(bytes.subarray(cuts[at - 1]?.end ?? first.start, end)), 40));
-      return (faces.join("·") || say("verdict.nothing")) + (cuts.length > MOST_QUOTED ? "…" : "");
+      return (faces.join("·") || WORDS.nothing) + (cuts.length > MOST_QUOTED ? "…" : "");
     };
     const character = characterAt(bytes, first.start).toLocaleString("en");
-    parts.push(...sentenceOf("verdict.differ", { character, a: quote(first.cuts[0]), b: quote(first.cuts[1]) }));
-    if (count > 1) parts.push([" "], ...sentenceOf("verdict.places", { n: count.toLocaleString("en") }));
+    parts.push(...sentenceOf("differ", { character, a: quote(first.cuts[0]), b: quote(first.cuts[1]) }));
+    if (count > 1) parts.push([" "], ...sentenceOf("places", { n: count.toLocaleString("en") }));
   } else {
     const isSame = n === m && a.ids.every((id, at) => id === b.ids[at]);
-    parts.push([say(isSame ? "verdict.same" : "verdict.other_ids")]);
+    parts.push(...sentenceOf(isSame ? "same" : "other_ids"));
   }
+  const counted = n !== m ? "counts" : n === 1 ? "count_one" : n ? "count" : "count_none";
   const counts = { n: n.toLocaleString("en"), a: n.toLocaleString("en"), b: m.toLocaleString("en") };
-  parts.push([" "], [say(n === m ? countedKey("verdict.count", n) : "verdict.counts", counts)]);
+  parts.push([" "], ...sentenceOf(counted, counts));
   return parts.map(([text, isQuoted]) => (isQuoted ? el("code", {}, text) : text));
 }
 

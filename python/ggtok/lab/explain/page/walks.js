@@ -3,23 +3,6 @@
 const printable = (byte) => (byte > 0x20 && byte < 0x7f ? String.fromCharCode(byte) : byte === 0x20 ? "␣" : "");
 const hexAndCharacter = (byte) => `${hex(byte)} ${printable(byte)}`;
 
-/** A row of cells, of which those up to `step` have lit up. A cell is `{head, lines, state}`. */
-function cellRow(name, cells, step) {
-  const shown = cells.map((cell, i) =>
-    el(
-      "li",
-      {
-        class: `step-cell ${i > step ? "later" : (cell.state ?? "")}${i === step ? " now" : ""}`,
-        "aria-current": i === step ? "step" : null,
-      },
-      el("strong", { class: "mono" }, cell.head),
-      cell.lines.map((line) => el("span", {}, line)),
-    ),
-  );
-  const now = shown[Math.min(step, shown.length - 1)];
-  return scroller(name, el("ol", { class: "cells" }, shown), now && (() => now.offsetLeft));
-}
-
 /** The fields of an XCDA unit that is a node: name, first and last bit, colour. */
 const NODE_FIELDS = [
   ["LCHECK flag", 31, 31, 3],
@@ -61,20 +44,24 @@ function xcdaCaption(cell) {
   return `Byte ${hex(cell.byte)} leads to node ${cell.node}, ${what}`;
 }
 
-/** A walk through an XCDA as far as a step, with the bits of its unit. */
+/** A walk through an XCDA, a cell for each step, of which those up to `step` have lit up; and the bits of its unit. */
 function xcdaWalk(walk, step, name) {
-  const now = walk[step];
-  if (!now) return [];
+  if (!walk[step]) return [];
   const linesOf = ({ unit, base, lcheck, leaf, value }) => {
     if (unit == null) return ["beyond the array"];
     if (unit >>> 31) return ["a value"];
     const key = leaf ? `LEAF, value ${value ?? ""}` : "no LEAF";
     return [`BASE ${base}`, `LCHECK ${hexAndCharacter(lcheck & 0xff)}`, key];
   };
-  const cells = walk.map((one) => ({
-    head: hexAndCharacter(one.byte),
-    lines: [`node ${one.node}`, ...linesOf(one)],
-    state: one.matched ? "hit" : "miss",
-  }));
-  return [cellRow(name, cells, step), now.unit == null ? null : bitField(now.node, now.unit)].flat();
+  const cells = walk.map((one, i) => {
+    const state = i > step ? "later" : one.matched ? "hit" : "miss";
+    const lines = [`node ${one.node}`, ...linesOf(one)].map((line) => el("span", {}, line));
+    const head = el("strong", { class: "mono" }, hexAndCharacter(one.byte));
+    const [now, current] = i === step ? [" now", "step"] : ["", null];
+    const attributes = { class: `step-cell ${state}${now}`, "aria-current": current };
+    return el("li", attributes, head, lines);
+  });
+  const row = scroller(name, el("ol", { class: "cells" }, cells), () => cells[step].offsetLeft);
+  const { node, unit } = walk[step];
+  return unit == null ? [row] : [row, ...bitField(node, unit)];
 }
