@@ -129,7 +129,7 @@ pub mod internals {
     pub use crate::encode::normalizer::wordpiece::{Class, WordPieceNormalizer};
     pub use crate::encode::pretokenizer::{Learned, Splitter};
     pub use crate::error::nearest::nearest;
-    pub use crate::lookup::hash::Seed;
+    pub use crate::lookup::{hash::Seed, index::Index};
     pub use crate::vocabulary::{DNA_MARKER, c_string, split_rule};
     pub use crate::work::introsort::{Inconsistent, introsort_by};
     pub use crate::work::threads::{Jobs, Producer, share};

@@ -5,9 +5,10 @@
 //!
 //! O(n log n) for n bytes of words, O(n log r) to merge r runs.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 
 use ggtok_core::internals::interrupt;
 
@@ -57,18 +58,20 @@ impl<'a> SpilledRuns<'a> {
 
     /// Calls `found` with every word and its total count, ordered by their bytes.
     pub(super) fn merge(&mut self, mut found: impl FnMut(&[u8], u64)) -> io::Result<()> {
+        let file = &RefCell::new(&mut *self.file);
         let starts = [0].into_iter().chain(self.ends.iter().copied());
         let ranges = starts.zip(self.ends.iter().copied());
-        let mut runs = Vec::from_iter(ranges.map(|(at, end)| RunReader { at, end, buffer: Vec::new(), used: 0 }));
+        let run = |(at, end)| BufReader::with_capacity(BUFFER, Run { file, at, end });
+        let mut runs = Vec::from_iter(ranges.map(run));
         let mut heap = BinaryHeap::new();
         for (number, run) in runs.iter_mut().enumerate() {
-            heap.extend(run.next(&mut self.file)?.map(|(word, count)| Reverse((word, number, count))));
+            heap.extend(next(run)?.map(|(word, count)| Reverse((word, number, count))));
         }
         let mut current: Option<Vec<u8>> = None;
         let mut total = 0;
         while let Some(Reverse((word, number, count))) = heap.pop() {
             interrupt::check();
-            heap.extend(runs[number].next(&mut self.file)?.map(|(word, count)| Reverse((word, number, count))));
+            heap.extend(next(&mut runs[number])?.map(|(word, count)| Reverse((word, number, count))));
             if let Some(done) = current.as_ref().filter(|current| **current != word) {
                 found(done, std::mem::take(&mut total));
             }
@@ -82,64 +85,48 @@ impl<'a> SpilledRuns<'a> {
     }
 }
 
-/// A run being read.
-struct RunReader {
-    /// The part not yet read.
+/// The part of a run that has not been read. Runs take turns, so every read seeks.
+struct Run<'f, 'a> {
+    file: &'f RefCell<&'f mut (dyn Spill + 'a)>,
     at: u64,
     end: u64,
-    buffer: Vec<u8>,
-    /// How much of the buffer has been consumed.
-    used: usize,
 }
 
-impl RunReader {
-    /// The next word and its count.
-    fn next(&mut self, file: &mut dyn Spill) -> io::Result<Option<(Vec<u8>, u64)>> {
-        if self.used == self.buffer.len() && self.at == self.end {
-            return Ok(None);
-        }
-        let len = self.number(file)?;
-        let count = self.number(file)?;
-        self.need(file, len as usize)?;
-        let word = self.buffer[self.used..][..len as usize].to_vec();
-        self.used += word.len();
-        Ok(Some((word, count)))
-    }
-
-    /// Reads a LEB128 number.
-    fn number(&mut self, file: &mut dyn Spill) -> io::Result<u64> {
-        let mut number = 0;
-        let mut shift = 0;
-        loop {
-            self.need(file, 1)?;
-            let byte = self.buffer[self.used];
-            self.used += 1;
-            number |= u64::from(byte & 0x7F) << shift;
-            shift += 7;
-            if byte < 0x80 || shift > 63 {
-                return Ok(number);
-            }
-        }
-    }
-
-    /// Reads until the buffer has `len` bytes more.
-    fn need(&mut self, file: &mut dyn Spill, len: usize) -> io::Result<()> {
-        if self.buffer.len() - self.used >= len {
-            return Ok(());
-        }
-        self.buffer.drain(..self.used);
-        self.used = 0;
-        let have = self.buffer.len();
-        let wanted = len.max(BUFFER).min(have + (self.end - self.at) as usize);
-        if wanted < len {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+impl Read for Run<'_, '_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut file = self.file.borrow_mut();
         file.seek(SeekFrom::Start(self.at))?;
-        self.buffer.resize(wanted, 0);
-        file.read_exact(&mut self.buffer[have..])?;
-        self.at += (wanted - have) as u64;
-        Ok(())
+        let len = buffer.len().min((self.end - self.at) as usize);
+        file.read_exact(&mut buffer[..len])?;
+        self.at += len as u64;
+        Ok(len)
     }
+}
+
+/// The next word of a run and its count.
+fn next(run: &mut impl BufRead) -> io::Result<Option<(Vec<u8>, u64)>> {
+    if run.fill_buf()?.is_empty() {
+        return Ok(None);
+    }
+    let len = number(run)?;
+    let count = number(run)?;
+    let mut word = Vec::new();
+    run.take(len).read_to_end(&mut word)?;
+    if word.len() as u64 == len { Ok(Some((word, count))) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+/// Reads a LEB128 number.
+fn number(run: &mut impl Read) -> io::Result<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let mut byte = [0];
+        run.read_exact(&mut byte)?;
+        number |= u64::from(byte[0] & 0x7F) << shift;
+        if byte[0] < 0x80 {
+            break;
+        }
+    }
+    Ok(number)
 }
 
 fn put_number(out: &mut Vec<u8>, mut number: u64) {

@@ -1,9 +1,9 @@
-//! A hash table from words to counts: the concatenated words, and an open-addressing index into them.
+//! A hash table from words to counts: the concatenated words, and an index of them.
 //!
 //! A word costs its bytes and 20 more, without a separate allocation. O(length) to count one.
 
-use ggtok_core::internals::Seed;
 use ggtok_core::internals::interrupt;
+use ggtok_core::internals::{Index, Seed};
 
 /// A word of the table.
 #[derive(Debug, Clone, Copy)]
@@ -18,8 +18,10 @@ struct CountedWord {
 pub(super) struct WordTable {
     bytes: Vec<u8>,
     entries: Vec<CountedWord>,
-    /// The upper half of a word's hash, and its index + 1; 0 for an empty slot. The number of slots is a power of two.
-    slots: Vec<(u32, u32)>,
+    /// The indices of the words by their hashes.
+    index: Index,
+    /// How many words the index has room for: a power of two.
+    room: usize,
     seed: Seed,
 }
 
@@ -31,9 +33,8 @@ impl WordTable {
 
     /// Memory held, in bytes.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.bytes.capacity()
-            + self.entries.capacity() * size_of::<CountedWord>()
-            + self.slots.capacity() * size_of::<(u32, u32)>()
+        // The index has two slots of four bytes for each word that it has room for.
+        self.bytes.capacity() + self.entries.capacity() * size_of::<CountedWord>() + 8 * self.room
     }
 
     /// The size of a word in bytes, without the index.
@@ -44,26 +45,14 @@ impl WordTable {
     /// Counts a word `count` more times.
     #[inline]
     pub(super) fn add(&mut self, word: &[u8], count: u64) {
-        if self.entries.len() * 2 >= self.slots.len() {
+        if self.len() >= self.room {
             self.grow();
         }
-        let hash = self.seed.hash(word);
-        let tag = (hash >> 32) as u32;
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            match self.slots[at] {
-                (_, 0) => {
-                    self.push(word, count);
-                    self.slots[at] = (tag, self.entries.len() as u32);
-                    return;
-                }
-                (found, index) if found == tag && self.word(index as usize - 1) == word => {
-                    self.entries[index as usize - 1].count += count;
-                    return;
-                }
-                _ => at = (at + 1) & mask,
-            }
+        let Self { bytes, entries, index, seed, .. } = self;
+        let same = |index| word_at(bytes, entries, index) == word;
+        match index.find_or_insert(seed.hash(word), entries.len(), same) {
+            Some(index) => entries[index].count += count,
+            None => self.push(word, count),
         }
     }
 
@@ -76,8 +65,7 @@ impl WordTable {
     /// The word at an index.
     #[inline]
     pub(super) fn word(&self, index: usize) -> &[u8] {
-        let end = self.entries.get(index + 1).map_or(self.bytes.len(), |next| next.start);
-        &self.bytes[self.entries[index].start..end]
+        word_at(&self.bytes, &self.entries, index)
     }
 
     /// How often the word at an index was counted.
@@ -99,18 +87,18 @@ impl WordTable {
 
     #[cold]
     fn grow(&mut self) {
-        let len = (self.slots.len() * 2).max(1 << 10);
-        self.slots.clear();
-        self.slots.resize(len, (0, 0));
-        for index in interrupt::ticking(0..self.entries.len()) {
-            let hash = self.seed.hash(self.word(index));
-            let mut at = hash as usize & (len - 1);
-            while self.slots[at].1 != 0 {
-                at = (at + 1) & (len - 1);
-            }
-            self.slots[at] = ((hash >> 32) as u32, index as u32 + 1);
+        self.room = (2 * self.room).max(1 << 9);
+        self.index = Index::with_capacity(self.room);
+        for index in interrupt::ticking(0..self.len()) {
+            self.index.insert(self.seed.hash(self.word(index)), index);
         }
     }
+}
+
+#[inline]
+fn word_at<'a>(bytes: &'a [u8], entries: &[CountedWord], index: usize) -> &'a [u8] {
+    let end = entries.get(index + 1).map_or(bytes.len(), |next| next.start);
+    &bytes[entries[index].start..end]
 }
 
 #[cfg(test)]

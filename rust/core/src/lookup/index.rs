@@ -11,7 +11,7 @@ pub(crate) const LOOKUPS_AT_ONCE: usize = 16;
 
 /// A hash table of numbers. The caller knows the value of each number and compares it.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub struct Index {
     /// The number plus one in the low bits, and the tag above them. A free slot is 0.
     slots: LargeVec<u32>,
     number_mask: u32,
@@ -21,7 +21,7 @@ heap_bytes!(Index: slots);
 
 impl Index {
     /// An empty table with room for the numbers below `len`.
-    pub(crate) fn with_capacity(len: usize) -> Self {
+    pub fn with_capacity(len: usize) -> Self {
         Self::with_slots((len * 2).next_power_of_two().max(16), len)
     }
 
@@ -32,13 +32,13 @@ impl Index {
     }
 
     /// Inserts `number`, whose value is not in the table yet.
-    pub(crate) fn insert(&mut self, hash: u64, number: usize) {
+    pub fn insert(&mut self, hash: u64, number: usize) {
         self.find_or_insert(hash, number, |_| false);
     }
 
     /// The number for which `same` is true; if there is none, inserts `number` and returns `None`.
     #[inline]
-    pub(crate) fn find_or_insert(&mut self, hash: u64, number: usize, same: impl Fn(usize) -> bool) -> Option<usize> {
+    pub fn find_or_insert(&mut self, hash: u64, number: usize, same: impl Fn(usize) -> bool) -> Option<usize> {
         let mask = self.slots.len() - 1;
         let tag = self.tag(hash);
         let mut at = hash as usize & mask;
