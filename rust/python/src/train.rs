@@ -43,6 +43,13 @@ pub struct Trainer {
 /// The settings of a kind, under the names that `ggtok.train` has for them.
 struct KindSettings<'a, 'py>(&'a Bound<'py, PyDict>);
 
+/// The settings of a trainer: first the fields that are read under their own names.
+macro_rules! settings {
+    ($type:ident from $settings:ident: $($read:ident),*; $($field:ident: $value:expr),*) => {
+        $type { $($read: $settings.get(stringify!($read))?,)* $($field: $value),* }
+    };
+}
+
 impl<'py> KindSettings<'_, 'py> {
     fn get<T: FromPyObjectOwned<'py>>(&self, name: &str) -> PyResult<T> {
         let value = self.0.get_item(name)?.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
@@ -65,61 +72,41 @@ impl<'py> KindSettings<'_, 'py> {
     }
 
     fn bpe(&self) -> PyResult<BpeSettings> {
-        Ok(BpeSettings {
-            vocab_size: self.get("vocab_size")?,
-            pre: self.get("pre")?,
+        Ok(settings!(BpeSettings from self:
+            vocab_size, pre, special_first, min_frequency, whole_characters, transition, threads;
             special_tokens: self.special_tokens()?,
-            special_first: self.get("special_first")?,
-            min_frequency: self.get("min_frequency")?,
-            max_token_length: self.limit("max_token_length")?,
-            whole_characters: self.get("whole_characters")?,
-            transition: self.get("transition")?,
-            threads: self.get("threads")?,
-        })
+            max_token_length: self.limit("max_token_length")?
+        ))
     }
 
     /// The settings that SPM and Unigram share; only SPM has a `min_frequency`.
     fn spm(&self, min_frequency: u64) -> PyResult<SpmSettings> {
-        Ok(SpmSettings {
-            vocab_size: self.get("vocab_size")?,
+        Ok(settings!(SpmSettings from self:
+            vocab_size, byte_fallback, character_coverage, split_by_whitespace, split_by_unicode_script,
+            split_by_number, split_digits, allow_whitespace_only_pieces, remove_extra_whitespaces, threads;
             special_tokens: self.special_tokens()?,
-            byte_fallback: self.get("byte_fallback")?,
-            character_coverage: self.get("character_coverage")?,
             limit_alphabet: self.limit("limit_alphabet")?,
             max_piece_length: self.get("max_token_length")?,
-            split_by_whitespace: self.get("split_by_whitespace")?,
-            split_by_unicode_script: self.get("split_by_unicode_script")?,
-            split_by_number: self.get("split_by_number")?,
-            split_digits: self.get("split_digits")?,
-            allow_whitespace_only_pieces: self.get("allow_whitespace_only_pieces")?,
             add_dummy_prefix: self.get("add_space_prefix")?,
-            remove_extra_whitespaces: self.get("remove_extra_whitespaces")?,
-            min_frequency,
-            threads: self.get("threads")?,
-        })
+            min_frequency: min_frequency
+        ))
     }
 
     fn unigram(&self) -> PyResult<UnigramSettings> {
-        Ok(UnigramSettings {
-            spm: self.spm(SpmSettings::default().min_frequency)?,
-            seed_size: self.get("seed_size")?,
-            shrinking_factor: self.get("shrinking_factor")?,
-            num_sub_iterations: self.get("num_sub_iterations")?,
-        })
+        Ok(settings!(UnigramSettings from self:
+            seed_size, shrinking_factor, num_sub_iterations;
+            spm: self.spm(SpmSettings::default().min_frequency)?
+        ))
     }
 
     fn wordpiece(&self) -> PyResult<WordPieceSettings> {
-        Ok(WordPieceSettings {
-            vocab_size: self.get("vocab_size")?,
+        Ok(settings!(WordPieceSettings from self:
+            vocab_size, min_frequency, lowercase, strip_accents, threads;
             special_tokens: self.special_tokens()?,
             by: if self.get("by_likelihood")? { Likelihood::Gain } else { Likelihood::Frequency },
-            min_frequency: self.get("min_frequency")?,
             max_token_length: self.limit("max_token_length")?,
-            limit_alphabet: self.limit("limit_alphabet")?,
-            lowercase: self.get("lowercase")?,
-            strip_accents: self.get("strip_accents")?,
-            threads: self.get("threads")?,
-        })
+            limit_alphabet: self.limit("limit_alphabet")?
+        ))
     }
 }
 
