@@ -107,6 +107,12 @@ class Held {
     return this.#raw;
   }
 
+  /** Calls the engine with it. */
+  call(work) {
+    const { raw } = this;
+    return call(() => work(raw));
+  }
+
   /** It, for a call that consumes it. */
   take() {
     const { raw } = this;
@@ -213,10 +219,9 @@ class Head extends Held {
 
   /** Takes the bytes from `at` to `end`. Returns whether more are needed, from the new `at` to the new `end`. */
   push(part) {
-    const { raw } = this;
     // A file that has become shorter ends here.
     const size = part.length < this.end - this.at ? this.at + part.length : this.#size;
-    const needed = call(() => raw.push(part, size));
+    const needed = this.call((raw) => raw.push(part, size));
     this.at = this.end;
     this.end = Math.min(size, Math.max(needed ?? 0, 2 * this.end));
     return needed !== undefined;
@@ -226,7 +231,7 @@ class Head extends Held {
 export function bytesNeeded(bytes, size) {
   const head = new Held("file", call(() => new RawHead()));
   try {
-    return call(() => head.raw.push(bytes, size));
+    return head.call((raw) => raw.push(bytes, size));
   } finally {
     head.free();
   }
@@ -240,9 +245,8 @@ export class Tokenizer {
   constructor(key, head) {
     if (key !== making) throw new TypeError("a tokenizer is made by Tokenizer.fromBytes or Tokenizer.fromFile");
     const file = head.take();
-    const raw = call(() => RawTokenizer.open(file));
-    this.#held = new Held("tokenizer", raw);
-    Object.freeze(Object.assign(this, JSON.parse(call(() => raw.info()))));
+    this.#held = new Held("tokenizer", call(() => RawTokenizer.open(file)));
+    Object.freeze(Object.assign(this, JSON.parse(this.#held.call((raw) => raw.info()))));
   }
 
   static fromBytes(bytes) {
@@ -267,25 +271,22 @@ export class Tokenizer {
   }
 
   encode(text, { addSpecial = true, parseSpecial = false } = {}) {
-    const { raw } = this.#held;
     const bytes = bytesOf(text);
-    return call(() => raw.encode(bytes, addSpecial, parseSpecial));
+    return this.#held.call((raw) => raw.encode(bytes, addSpecial, parseSpecial));
   }
 
   encodeWithOffsets(text, { unit = "utf16", addSpecial = true, parseSpecial = false } = {}) {
-    const { raw } = this.#held;
     const bytes = bytesOf(text);
     checkUnit(unit);
     const isString = typeof text === "string";
-    const numbers = call(() => raw.spans(bytes, isString, unit, addSpecial, parseSpecial));
+    const numbers = this.#held.call((raw) => raw.spans(bytes, isString, unit, addSpecial, parseSpecial));
     const count = numbers.length / 3;
     return { ids: new Int32Array(numbers.slice(0, count).buffer), spans: numbers.slice(count) };
   }
 
   count(text, { addSpecial = true, parseSpecial = false } = {}) {
-    const { raw } = this.#held;
     const bytes = bytesOf(text);
-    return call(() => raw.count(bytes, addSpecial, parseSpecial));
+    return this.#held.call((raw) => raw.count(bytes, addSpecial, parseSpecial));
   }
 
   decode(ids, options) {
@@ -293,27 +294,23 @@ export class Tokenizer {
   }
 
   decodeBytes(ids, { removeSpecial = false, unparseSpecial = false, cleanSpaces = false } = {}) {
-    const { raw } = this.#held;
     const checked = idsOf(ids, this.size);
-    return call(() => raw.decode(checked, removeSpecial, unparseSpecial, cleanSpaces));
+    return this.#held.call((raw) => raw.decode(checked, removeSpecial, unparseSpecial, cleanSpaces));
   }
 
   piece(id, { special = true } = {}) {
-    const { raw } = this.#held;
     const checked = idOf(id, this.size);
-    return call(() => raw.piece(checked, special));
+    return this.#held.call((raw) => raw.piece(checked, special));
   }
 
   token(id) {
-    const { raw } = this.#held;
     const checked = idOf(id, this.size);
-    return JSON.parse(call(() => raw.token(checked)));
+    return JSON.parse(this.#held.call((raw) => raw.token(checked)));
   }
 
   explain(text, { addSpecial = true, parseSpecial = false } = {}) {
-    const { raw } = this.#held;
     const bytes = bytesOf(text);
-    return new Trace(making, call(() => raw.explain(bytes, addSpecial, parseSpecial)));
+    return new Trace(making, this.#held.call((raw) => raw.explain(bytes, addSpecial, parseSpecial)));
   }
 
   applyChatTemplate(messages, options = {}) {
@@ -325,8 +322,8 @@ export class Tokenizer {
     if (![undefined, "turn", "content"].includes(mask)) {
       throw new GgtokError(`mask must be 'turn' or 'content', not ${JSON.stringify(mask)}`);
     }
-    return this.#chat(messages, options, (raw, chat) => {
-      const encoded = JSON.parse(call(() => raw.encode_chat(chat, addSpecial, mask ?? "", unit)));
+    return this.#chat(messages, options, (chat) => {
+      const encoded = JSON.parse(this.#held.call((raw) => raw.encode_chat(chat, addSpecial, mask ?? "", unit)));
       const { messageSpans, media, mask: isAssistant } = encoded;
       const [ids, spans] = [Int32Array.from(encoded.ids), Uint32Array.from(encoded.spans)];
       return { ids, spans, messageSpans, media, ...(isAssistant && { assistantMask: isAssistant.map(Boolean) }) };
@@ -335,12 +332,11 @@ export class Tokenizer {
 
   /** Renders a conversation, and joins what it is with what `more` finds out about it. */
   #chat(messages, options, more) {
-    const { raw } = this.#held;
     const body = bodyOf(messages);
     const bytes = chatOptionsOf(options);
-    const chat = new Held("conversation", call(() => raw.chat(body, bytes)));
+    const chat = new Held("conversation", this.#held.call((raw) => raw.chat(body, bytes)));
     try {
-      return { ...JSON.parse(call(() => chat.raw.text())), ...more(raw, chat.raw) };
+      return { ...JSON.parse(chat.call((raw) => raw.text())), ...more(chat.raw) };
     } finally {
       chat.free();
     }
@@ -360,18 +356,15 @@ export class Trace {
   }
 
   toJSON() {
-    const { raw } = this.#held;
-    return call(() => raw.json());
+    return this.#held.call((raw) => raw.json());
   }
 
   toPage() {
-    const { raw } = this.#held;
-    return call(() => raw.page());
+    return this.#held.call((raw) => raw.page());
   }
 
   why(startByte, endByte) {
-    const { raw } = this.#held;
-    return call(() => raw.why(startByte, endByte));
+    return this.#held.call((raw) => raw.why(startByte, endByte));
   }
 
   free() {
