@@ -1355,9 +1355,6 @@ class Rendering:
                 with `refuse_user_defined` a user-defined token that works like one.
         """
 
-    def count(self, tokenizer: Tokenizer, *, add_special: bool = True, refuse_user_defined: bool = False) -> int:
-        """The number of ids. Raises what `ids` does."""
-
     def encode(
         self,
         tokenizer: Tokenizer,

@@ -108,9 +108,7 @@ class Conversation:
         return self._reported().ids(self.tokenizer, **settings.safe)
 
     def count(self, settings: EncodeSettings) -> int:
-        if self.options.raw or settings.trust:
-            return len(self._read_everywhere(settings))
-        return self._reported().count(self.tokenizer, **settings.safe)
+        return len(self.ids(settings))
 
     def encoding(self, settings: EncodeSettings, mask: str) -> ChatEncoding:
         """The ids with the tokens of each message."""

@@ -171,18 +171,6 @@ impl Rendering {
         list(py, self.encoded(py, tokenizer, add_special, refuse_user_defined)?.ids)
     }
 
-    #[doc = doc!(Rendering.count)]
-    #[pyo3(signature = (tokenizer, *, add_special = true, refuse_user_defined = false))]
-    fn count(
-        &self,
-        py: Python<'_>,
-        tokenizer: &Bound<'_, Tokenizer>,
-        add_special: bool,
-        refuse_user_defined: bool,
-    ) -> PyResult<usize> {
-        Ok(self.encoded(py, tokenizer, add_special, refuse_user_defined)?.ids.len())
-    }
-
     #[doc = doc!(Rendering.encode)]
     #[pyo3(signature = (tokenizer, *, add_special = true, refuse_user_defined = false, mask = "turn"))]
     fn encode<'py>(
