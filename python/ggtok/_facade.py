@@ -38,11 +38,7 @@ class Tokenizer(ChatTokenizer):
 
     @classmethod
     def from_model(
-        cls,
-        name: str | os.PathLike[str],
-        *,
-        overrides: Mapping[str, Scalar] | None = None,
-        offline: bool | None = None,
+        cls, name: str | os.PathLike[str], *, overrides: Mapping[str, Scalar] | None = None, offline: bool | None = None
     ) -> Self:
         """Opens the tokenizer of a model where other tools keep it, or at a URL. docs/open.md has all names.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import DependencyError, GgtokError
 from ..tokenizer.base import BaseTokenizer
-from ..tokenizer.vocab import TokenAttribute, attributes
+from ..tokenizer.vocab import TokenAttribute, ids_with
 
 _SPACE = "\u2581"
 _ADDED = TokenAttribute.CONTROL | TokenAttribute.UNKNOWN | TokenAttribute.USER_DEFINED
@@ -34,7 +34,7 @@ class Names:
 
     def __init__(self, tok: BaseTokenizer) -> None:
         self._vocab = tok.vocab
-        self.added = {*_ids_with(_ADDED, tok)}
+        self.added = {*ids_with(tok.vocab, _ADDED)}
         """The ids that are not part of the model: control, user-defined and unknown tokens."""
 
     @cached_property
@@ -59,12 +59,7 @@ class Names:
 
 def special_ids(tok: BaseTokenizer) -> list[int]:
     """Control tokens and the unknown token."""
-    return _ids_with(TokenAttribute.CONTROL | TokenAttribute.UNKNOWN, tok)
-
-
-def _ids_with(any_of: TokenAttribute, tok: BaseTokenizer) -> list[int]:
-    wanted = int(any_of)
-    return [id for id, bits in enumerate(attributes(tok.vocab)) if bits & wanted]
+    return ids_with(tok.vocab, TokenAttribute.CONTROL | TokenAttribute.UNKNOWN)
 
 
 def end_ids(tok: BaseTokenizer) -> list[int]:

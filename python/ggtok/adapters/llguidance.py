@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..tokenizer.base import BaseTokenizer
-from ..tokenizer.vocab import TokenAttribute, attributes
+from ..tokenizer.vocab import TokenAttribute, ids_with
 from ._shared import end_ids, load, special_ids
 
 
@@ -21,8 +21,7 @@ class _Wrapped:
     def __init__(self, tok: BaseTokenizer, eos_id: int) -> None:
         self.eos_token_id, self.bos_token_id = eos_id, tok.vocab.bos_id
         self.tokens: list[bytes] = tok.vocab.pieces
-        bit = int(TokenAttribute.USER_DEFINED)
-        user_defined = {id for id, bits in enumerate(attributes(tok.vocab)) if bits & bit}
+        user_defined = {*ids_with(tok.vocab, TokenAttribute.USER_DEFINED)}
         markers = {id for id in user_defined if re.fullmatch(b"<.*>", self.tokens[id], re.DOTALL)}
         self.special_token_ids = [*special_ids(tok), *markers]
         rests = _any_of([self.tokens[id][1:] for id in markers])
@@ -41,10 +40,7 @@ def _any_of(texts: list[bytes]) -> bytes:
 
 
 def tokenizer(
-    tok: BaseTokenizer,
-    *,
-    eos_token: int | Sequence[int] | None = None,
-    slices: Sequence[str] | None = None,
+    tok: BaseTokenizer, *, eos_token: int | Sequence[int] | None = None, slices: Sequence[str] | None = None
 ) -> Any:
     """The `llguidance.LLTokenizer` of a tokenizer.
 

@@ -124,11 +124,7 @@ class Tokenizer:
         return {self._names.texts[id]: id for id in sorted(self._names.added)}
 
     def encode(
-        self,
-        text: str,
-        truncation: bool | None = None,
-        max_length: int | None = None,
-        add_special_tokens: bool = True,
+        self, text: str, truncation: bool | None = None, max_length: int | None = None, add_special_tokens: bool = True
     ) -> list[int]:
         """The ids of a text, of which `max_length` are kept if it is given and `truncation` is not false."""
         ids = self._tok.encode(text, add_special=add_special_tokens, parse_special=True)

@@ -179,17 +179,15 @@ def parse_json_values(data: bytes, where: str) -> list[tuple[int, Any]]:
     """Consecutive values of JSON in UTF-8, each with the number of the line where it begins."""
 
     def values(data: bytes) -> list[tuple[int, Any]]:
-        text = data.decode("utf-8")
+        text, decoder = data.decode("utf-8"), json.JSONDecoder()
         found: list[tuple[int, Any]] = []
-        decoder, at, line = json.JSONDecoder(), 0, 1
-        while True:
-            if (begin := NO_SPACE.search(text, at)) is None:
-                return found
+        line, start, end = 1, 0, 0
+        while begin := NO_SPACE.search(text, end):
+            line += text.count("\n", start, begin.start())
             start = begin.start()
-            line += text.count("\n", at, start)
-            value, at = decoder.raw_decode(text, start)
+            value, end = decoder.raw_decode(text, start)
             found.append((line, value))
-            line += text.count("\n", start, at)
+        return found
 
     return _parse(values, data, where)
 

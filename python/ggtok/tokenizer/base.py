@@ -205,13 +205,7 @@ class BaseTokenizer(Core):
         return sample(self, text, (alpha, dropout, seed_of(seed)), add_special, parse_special, continues)
 
     def n_best(
-        self,
-        text: Text,
-        n: int,
-        *,
-        add_special: bool = True,
-        parse_special: bool = False,
-        continues: bool = False,
+        self, text: Text, n: int, *, add_special: bool = True, parse_special: bool = False, continues: bool = False
     ) -> list[tuple[list[int], float]]:
         """The best ways to cut a text into tokens of a Unigram vocabulary.
 

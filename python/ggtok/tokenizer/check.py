@@ -16,7 +16,7 @@ from .._ggtok import Array, ChatTemplate, Metadata, merges, pretokenizers, texts
 from .findings import Finding, warn_of
 from .keys import CHAT_TEMPLATE, GGML, PRE, SPECIAL, read_types
 from .metadata import BOM, scalars
-from .vocab import TokenAttribute, Vocab, attributes, scores
+from .vocab import TokenAttribute, Vocab, attributes, ids_with, scores
 
 Check: TypeAlias = Callable[[Vocab, Metadata], Iterator[Finding]]
 
@@ -181,7 +181,7 @@ def _specials(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     """Tokens that a text should not be able to spell, and can."""
     if vocab.kind in ("none", "test", "rwkv"):
         return
-    normal = {id for id, bits in enumerate(attributes(vocab)) if bits & int(TokenAttribute.NORMAL)}
+    normal = {*ids_with(vocab, TokenAttribute.NORMAL)}
     names = ("bos", "eos", "eot", "eom", "sep", "pad", "mask", "fim_pre", "fim_suf", "fim_mid")
     raw = texts(vocab._core)
     ids = sorted({id for name in names if (id := getattr(vocab, f"{name}_id")) in normal})
@@ -341,8 +341,7 @@ def _controls_in_text(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     """Control tokens that the algorithm makes of their text, although `parse_special` is off."""
     if vocab.kind in ("none", "test"):
         return
-    bit, raw = int(TokenAttribute.CONTROL), texts(vocab._core)
-    controls = {id for id, bits in enumerate(attributes(vocab)) if bits & bit and id != vocab.unk_id}
+    raw, controls = texts(vocab._core), {*ids_with(vocab, TokenAttribute.CONTROL)} - {vocab.unk_id}
     made = (vocab._core.encode(raw[id], add_special=False, continues=True) for id in controls)
     ids = sorted(controls.intersection(chain.from_iterable(made)))
     if ids:

@@ -15,8 +15,8 @@
 - `notebook`: `printed`, `table`
 - `numbers`: `at_least`, `num_threads`
 - `text_or_path`: `either`, `is_file_name`, `Path`, `paths`, `refuse_lone`, `warn_of_name`, `watched`
-- `vocab`: `attributes`, `FLAGS_READ`, `KINDS_OF_LLAMA_CPP`, `scores`, `special_texts`, `Token`, `TokenAttribute`,
-  `Vocab`
+- `vocab`: `attributes`, `FLAGS_READ`, `ids_with`, `KINDS_OF_LLAMA_CPP`, `scores`, `special_texts`, `Token`,
+  `TokenAttribute`, `Vocab`
 
 A part imports nothing else of this folder, and reads no private attribute. `scripts/check_structure.py` reads the list.
 """

@@ -357,6 +357,12 @@ def attributes(vocab: Vocab) -> list[int]:
     return memoryview(attributes_of(vocab._core)).cast("H").tolist()
 
 
+def ids_with(vocab: Vocab, any_of: TokenAttribute) -> list[int]:
+    """The tokens with one of some attributes."""
+    wanted = int(any_of)
+    return [id for id, bits in enumerate(attributes(vocab)) if bits & wanted]
+
+
 def _bytes(text: object, what: str) -> bytes:
     if isinstance(text, str):
         return text.encode("utf-8", "surrogatepass")
