@@ -182,17 +182,14 @@ def without_constructor(
     return re.sub(names, "Tokenizer", signature), re.sub(names, "Tokenizer", result or "")
 
 
-def without_builtins(app: Any, doctree: nodes.document) -> None:
-    """Does not link types such as `bytes`: the link would lead to `Score.bytes`."""
+def adapt_links(app: Any, doctree: nodes.document) -> None:
+    """Links names such as `Tokenizer` to ggtok's own classes, not to an adapter's, except in the module that has it,
+    and bases of the tokenizer to what people use. Types such as `bytes` are not linked: the link would lead to
+    `Score.bytes`."""
     for node in [*doctree.findall(addnodes.pending_xref)]:
         if node["reftype"] == "class" and hasattr(builtins, node["reftarget"]):
             node.replace_self(nodes.Text(node["reftarget"]))
-
-
-def prefer_ggtok(app: Any, doctree: nodes.document) -> None:
-    """Links names such as `Tokenizer` to ggtok's own classes, not to an adapter's, except in the module that has it,
-    and bases of the tokenizer to what people use."""
-    for node in doctree.findall(addnodes.pending_xref):
+            continue
         if node["reftarget"] in ("ggtok.tokenizer.base.BaseTokenizer", "ggtok._ggtok.Tokenizer", "TokenizerT"):
             node["reftarget"] = "ggtok.Tokenizer"
             node[:] = [nodes.Text("Tokenizer")]
@@ -333,8 +330,7 @@ def setup(app: Any) -> None:
     app.connect("html-page-context", importlib.import_module("site_head").add)
     app.connect("autodoc-process-docstring", from_google)
     app.connect("autodoc-process-signature", without_constructor)
-    app.connect("doctree-read", without_builtins)
-    app.connect("doctree-read", prefer_ggtok)
+    app.connect("doctree-read", adapt_links)
     app.connect("doctree-read", with_dashes)
     app.connect("doctree-read", without_remote_images)
     app.connect("missing-reference", find_trace_class)

@@ -30,15 +30,8 @@ def command(
     without tensors. Old tokens keep their ids, and texts without a new token keep theirs."""
     base, paths = model.open(), list(map(text_path, files))
     check_output(output, [*paths, *filter(None, [path_of(base)])], force)
-    size = sum(path.stat().st_size for path in paths)
-    with progress(size or None, "counting") as bar:
-        extended = extend(
-            base,
-            files=paths,
-            num_tokens=num_tokens,
-            threads=threads,
-            progress=lambda phase, done, total: bar.phase(phase, done, total or size),
-        )
+    with progress(sum(path.stat().st_size for path in paths) or None, "counting") as bar:
+        extended = extend(base, files=paths, num_tokens=num_tokens, threads=threads, progress=bar.phase)
     extended.to_gguf(output, overwrite=force)
     before, after = (sum(each.count_file(path, add_special=False) for path in paths) for each in (base, extended))
     old, new, written = base.vocab_size, extended.vocab_size, os.path.getsize(output)

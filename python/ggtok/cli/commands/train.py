@@ -83,7 +83,7 @@ def command(
             kind=cast(Any, kind),
             special=dict(name_and_value("--special", each) for each in special) or None,
             memory=None if memory is None else memory << 20,
-            progress=lambda phase, done, total: bar.phase(phase, done, total or size),
+            progress=bar.phase,
             **others,
             **settings,
         )
