@@ -16,7 +16,6 @@ from click.shell_completion import CompletionItem
 from ... import train
 from ..._ggtok import pretokenizers
 from ...lab.train import DEFAULTS
-from ...tokenizer.vocab import KINDS_OF_LLAMA_CPP
 from ..inputs import text_path
 from ..options import OUTPUT, check_output, name_and_value, repeatable
 from ..output import printable
@@ -33,14 +32,7 @@ def _pres(context: click.Context, parameter: click.Parameter, incomplete: str) -
 @click.option("--force", is_flag=True, help="Replace PATH even if it is a GGUF file with tensors.")
 @click.option("--field", metavar="NAME", help="The field with the text.  [default: text, of jsonl, parquet and arrow]")
 @click.option("--tsv", is_flag=True, help="Each line of FILE is a text, a tab, and how often the text counts.")
-@click.option(
-    "--kind",
-    type=click.Choice((*DEFAULTS, *KINDS_OF_LLAMA_CPP)),
-    default="bpe",
-    show_default=True,
-    metavar=f"[{'|'.join(DEFAULTS)}]",
-    help="The algorithm.",
-)
+@click.option("--kind", type=click.Choice([*DEFAULTS]), default="bpe", show_default=True, help="The algorithm.")
 @click.option("--vocab-size", type=int, required=True, metavar="N", help="The number of tokens, special ones included.")
 @click.option("--pre", metavar="NAME", shell_complete=_pres, help="The pre-tokenizer of bpe.  [default: qwen2]")
 @repeatable("--special", metavar="ROLE=TEXT", help="A special token, such as eos=</s>; replaces all default ones")
@@ -72,7 +64,6 @@ def command(
     paths = list(map(text_path, files))
     check_output(output, paths, force)
     size = 0 if tsv else sum(path.stat().st_size for path in paths)
-    kind = KINDS_OF_LLAMA_CPP.get(kind, kind)
     settings = dict(_setting(kind, *name_and_value("--set", each)) for each in assignments)
     if pre is not None:
         settings["pre"] = pre
