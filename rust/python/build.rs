@@ -1,8 +1,8 @@
-//! Docstrings are written once, in the stub `_ggtok.pyi`, which editors read. This hands them to the bindings, for
-//! `help()`: it writes a macro `doc!` with one arm per documented item, such as `doc!(Tokenizer.encode)`.
+//! Docstrings are written once, in the stub `_ggtok.pyi`, which editors read. This hands those of public names to the
+//! bindings, for `help()`: it writes a macro `doc!` with one arm per documented item, such as `doc!(Tokenizer.encode)`.
 //!
 //! The stub is read line by line, as ruff formats it: what starts with `class`, `def` or three quotes is a class, a
-//! function or a docstring. If one is missing or unused, the crate does not compile.
+//! function or a docstring. If one is missing, the crate does not compile; `tests/test_stubs.py` finds an unused one.
 
 use std::path::Path;
 use std::{env, fs};
@@ -15,7 +15,7 @@ fn main() {
     let stub = fs::read_to_string(STUB).unwrap_or_else(|error| panic!("{STUB}: {error}"));
     let arms: String = docstrings(&stub).map(|(item, text)| format!("    ({item}) => {{ {text:?} }};\n")).collect();
     let out = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
-    fs::write(Path::new(&out).join("doc.rs"), format!("#[deny(unused_macro_rules)]\nmacro_rules! doc {{\n{arms}}}\n"))
+    fs::write(Path::new(&out).join("doc.rs"), format!("#[allow(unused_macro_rules)]\nmacro_rules! doc {{\n{arms}}}\n"))
         .expect("cargo makes OUT_DIR");
 }
 

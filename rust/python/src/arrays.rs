@@ -39,7 +39,6 @@ impl<'py> Arrays<'py> {
     }
 }
 
-#[doc = doc!(import_numpy)]
 #[pyfunction]
 pub fn import_numpy(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     Arrays::ready(py)?;

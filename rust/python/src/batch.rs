@@ -22,7 +22,6 @@ use crate::memory::{Buffer, Memory};
 use crate::run::{check_signals, quick, run};
 use crate::tokenizer::Tokenizer;
 
-#[doc = doc!(FlatBatch)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct FlatBatch {
     ids: Arc<Vec<TokenId>>,
@@ -94,23 +93,19 @@ impl FlatBatch {
         (self.all_ids(), &self.offsets, &self.nulls) == (other.all_ids(), &other.offsets, &other.nulls)
     }
 
-    #[doc = doc!(FlatBatch.null_count)]
     #[getter]
     fn null_count(&self) -> usize {
         self.nulls.as_ref().map_or(0, |nulls| nulls.iter().filter(|is_null| **is_null).count())
     }
 
-    #[doc = doc!(FlatBatch.ids)]
     fn ids(&self) -> Buffer {
         Buffer::row(Memory::Int32(Arc::clone(&self.ids)), self.start, self.num_ids())
     }
 
-    #[doc = doc!(FlatBatch.offsets)]
     fn offsets(&self) -> Buffer {
         Buffer::whole(Memory::Int64(Arc::clone(&self.offsets)))
     }
 
-    #[doc = doc!(FlatBatch.select)]
     fn select(&self, py: Python<'_>, start: usize, len: usize, step: isize) -> PyResult<Self> {
         let index = |number: usize| start.wrapping_add_signed((number as isize).wrapping_mul(step));
         if len > 0 && start.max(index(len - 1)) >= self.num_rows() {
@@ -129,7 +124,6 @@ impl FlatBatch {
         Ok(Self::new(batch, nulls))
     }
 
-    #[doc = doc!(FlatBatch.tolist)]
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for (index, row) in self.rows()?.iter().enumerate() {
@@ -142,7 +136,6 @@ impl FlatBatch {
         Ok(list)
     }
 
-    #[doc = doc!(FlatBatch.pad)]
     fn pad<'py>(
         &self,
         py: Python<'py>,
@@ -167,13 +160,11 @@ impl FlatBatch {
         Ok((table(Memory::Int32(Arc::new(ids)))?, table(Memory::Bool(Arc::new(mask)))?))
     }
 
-    #[doc = doc!(FlatBatch.arrow_schema)]
     #[staticmethod]
     fn arrow_schema(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
         arrow::schema_capsule(py)
     }
 
-    #[doc = doc!(FlatBatch.arrow_array)]
     fn arrow_array<'py>(
         &self,
         py: Python<'py>,
@@ -234,7 +225,6 @@ impl<'py> Source<'py> {
     }
 }
 
-#[doc = doc!(encode_batch)]
 #[pyfunction]
 pub fn encode_batch(
     py: Python<'_>,
@@ -263,7 +253,6 @@ pub fn encode_batch(
     Ok(FlatBatch::new(batch.map_err(Raise::raise)?, Some(nulls)))
 }
 
-#[doc = doc!(count_batch)]
 #[pyfunction]
 pub fn count_batch(
     py: Python<'_>,
@@ -282,7 +271,6 @@ pub fn count_batch(
     counts.map_err(Raise::raise)
 }
 
-#[doc = doc!(decode_batch)]
 #[pyfunction]
 pub fn decode_batch<'py>(
     py: Python<'py>,

@@ -30,7 +30,6 @@ impl Raise for Named {
     }
 }
 
-#[doc = doc!(ChatTemplate)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct ChatTemplate {
     chat: ggtok_chat::ChatTemplate,
@@ -57,34 +56,29 @@ impl ChatTemplate {
         Ok(Self { chat, name })
     }
 
-    #[doc = doc!(ChatTemplate.name)]
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    #[doc = doc!(ChatTemplate.variables)]
     #[getter]
     fn variables(&self) -> Vec<String> {
         let names = self.chat.template().variables();
         names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
     }
 
-    #[doc = doc!(ChatTemplate.unknown)]
     #[getter]
     fn unknown(&self) -> Vec<(usize, usize, String)> {
         let unknown = self.chat.template().unknown().into_iter();
         unknown.map(|(position, problem)| (position.line, position.column, problem.to_owned())).collect()
     }
 
-    #[doc = doc!(ChatTemplate.literals)]
     #[getter]
     fn literals<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, bool)> {
         let literals = self.chat.template().literals();
         literals.map(|(text, is_constant)| (PyBytes::new(py, &text), is_constant)).collect()
     }
 
-    #[doc = doc!(ChatTemplate.render)]
     #[pyo3(signature = (body, *, bos = "", eos = "", media_marker = None, closes = None, now = (0, 0, "UTC".into())))]
     fn render(
         slf: Bound<'_, Self>,
@@ -110,7 +104,6 @@ impl ChatTemplate {
     }
 }
 
-#[doc = doc!(Rendering)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct Rendering {
     template: Py<ChatTemplate>,
@@ -131,26 +124,22 @@ type Masked = (Vec<Option<(usize, usize)>>, Vec<bool>, Vec<(usize, usize, usize,
 
 #[pymethods]
 impl Rendering {
-    #[doc = doc!(Rendering.text)]
     #[getter]
     fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
         let bytes = self.rendered.text.as_bytes();
         str_of(py, bytes, "surrogatepass").or_else(|_| str_of(py, bytes, "replace"))
     }
 
-    #[doc = doc!(Rendering.data)]
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, self.rendered.text.as_bytes())
     }
 
-    #[doc = doc!(Rendering.runs)]
     fn runs(&self) -> Vec<(usize, bool, Option<usize>)> {
         let runs = self.rendered.text.runs();
         runs.map(|(run, origin)| (run.len(), origin.is_caller(), self.request.strings().message_of(origin))).collect()
     }
 
-    #[doc = doc!(Rendering.warnings)]
     #[getter]
     fn warnings(&self) -> Vec<WarningRow<'_>> {
         fn row(warning: &Warning) -> WarningRow<'_> {
@@ -159,7 +148,6 @@ impl Rendering {
         self.rendered.warnings.iter().map(row).collect()
     }
 
-    #[doc = doc!(Rendering.ids)]
     #[pyo3(signature = (tokenizer, *, add_special = true, refuse_user_defined = false))]
     fn ids<'py>(
         &self,
@@ -171,7 +159,6 @@ impl Rendering {
         list(py, self.encoded(py, tokenizer, add_special, refuse_user_defined)?.ids)
     }
 
-    #[doc = doc!(Rendering.encode)]
     #[pyo3(signature = (tokenizer, *, add_special = true, refuse_user_defined = false, mask = "turn"))]
     fn encode<'py>(
         &self,
@@ -186,7 +173,6 @@ impl Rendering {
         Ok((list(py, spans.ids)?, masked))
     }
 
-    #[doc = doc!(Rendering.stretch)]
     fn stretch(
         &self,
         py: Python<'_>,
@@ -208,7 +194,6 @@ impl Rendering {
         Ok((spans.ids, spans.spans.into_iter().map(|span| (start + span.start, start + span.end)).collect()))
     }
 
-    #[doc = doc!(Rendering.masked)]
     fn masked(
         &self,
         py: Python<'_>,
@@ -221,17 +206,14 @@ impl Rendering {
         self.masked_by(py, tokenizer, &spans, mask)
     }
 
-    #[doc = doc!(Rendering.places)]
     fn places(&self) -> Vec<Option<growing::MessagePlace>> {
         growing::places(&self.request, &self.rendered.text)
     }
 
-    #[doc = doc!(Rendering.shared)]
     fn shared(&self, other: &Self) -> usize {
         growing::shared(&self.rendered.text, &other.rendered.text)
     }
 
-    #[doc = doc!(Rendering.is_template)]
     fn is_template(&self, at: usize) -> bool {
         !self.rendered.text.origin_at(at).is_caller()
     }

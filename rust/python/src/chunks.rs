@@ -12,7 +12,6 @@ use crate::arguments::{TextArgument, encode_options, one_of, text, with_name};
 use crate::run::check_signals;
 use crate::tokenizer::Tokenizer;
 
-#[doc = doc!(split)]
 #[pyfunction]
 pub fn split(
     py: Python<'_>,
@@ -46,7 +45,6 @@ pub fn split(
     Ok(ranges.into_iter().zip(&chunks).map(|(range, chunk)| (range.start, range.end, chunk.count)).collect())
 }
 
-#[doc = doc!(truncate)]
 #[pyfunction]
 pub fn truncate(
     py: Python<'_>,

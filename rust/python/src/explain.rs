@@ -16,14 +16,12 @@ use crate::objects::objects;
 use crate::run::run_long;
 use crate::tokenizer::Tokenizer;
 
-#[doc = doc!(RawTrace)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct RawTrace {
     explainer: Arc<Explainer>,
     trace: Trace,
 }
 
-#[doc = doc!(explain)]
 #[pyfunction]
 pub fn explain(
     py: Python<'_>,
@@ -46,43 +44,35 @@ pub fn explain(
 
 #[pymethods]
 impl RawTrace {
-    #[doc = doc!(RawTrace.tokens)]
     fn tokens(&self) -> Vec<(TokenId, usize, usize)> {
         self.trace.tokens.iter().map(|token| (token.id, token.start, token.end)).collect()
     }
 
-    #[doc = doc!(RawTrace.json)]
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         run_long(py, || serde_json::to_string(&self.trace))
     }
 
-    #[doc = doc!(RawTrace.objects)]
     fn objects<'py>(&self, classes: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
         objects(&self.trace, classes)
     }
 
-    #[doc = doc!(RawTrace.story)]
     fn story(&self, py: Python<'_>, told: HashSet<usize>) -> PyResult<String> {
         run_long(py, || serde_json::to_string(&self.trace.story(&|id| told.contains(&id))))
     }
 
-    #[doc = doc!(RawTrace.page)]
     fn page(&self, py: Python<'_>) -> PyResult<String> {
         run_long(py, || serde_json::to_string(&self.trace.page()))
     }
 
-    #[doc = doc!(RawTrace.why)]
     fn why(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<String> {
         let why = run_long(py, || self.explainer.why(&self.trace, start..end))?;
         serde_json::to_string(&why).map_err(Raise::raise)
     }
 }
 
-#[doc = doc!(RawTrie)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct RawTrie(DoubleArrayTrace);
 
-#[doc = doc!(explain_trie)]
 #[pyfunction]
 pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_, PyAny>) -> PyResult<RawTrie> {
     let words = arguments::objects(words)?;
@@ -95,18 +85,15 @@ pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_
 
 #[pymethods]
 impl RawTrie {
-    #[doc = doc!(RawTrie.json)]
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         run_long(py, || serde_json::to_string(&self.0))
     }
 
-    #[doc = doc!(RawTrie.objects)]
     fn objects<'py>(&self, classes: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
         objects(&self.0, classes)
     }
 }
 
-#[doc = doc!(regex_matches)]
 #[pyfunction]
 pub fn regex_matches(py: Python<'_>, regex: &str, text: &str) -> PyResult<Option<Vec<(usize, usize)>>> {
     run_long(py, || Ok::<_, ExplainError>(ggtok_explain::regex_matches(regex, text)))

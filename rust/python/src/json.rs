@@ -33,7 +33,6 @@ const PAIRS: [u16; 100] = {
     pairs
 };
 
-#[doc = doc!(json_items)]
 #[pyfunction]
 pub fn json_items<'py>(
     py: Python<'py>,

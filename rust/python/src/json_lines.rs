@@ -42,7 +42,6 @@ struct Wanted<'a> {
 /// Why a line gives no row, and the fields that the object has if the text is missing.
 type Problem = (String, Vec<String>);
 
-#[doc = doc!(json_lines)]
 #[pyfunction]
 pub fn json_lines(
     py: Python<'_>,

@@ -16,16 +16,13 @@ use crate::run::run_long;
 /// If more than this many bytes follow the metadata, it is copied so that they can be freed.
 const SPARE: usize = 1 << 20;
 
-#[doc = doc!(Metadata)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct Metadata {
     pub(crate) core: gguf::Metadata<PyBackedBytes>,
-    #[doc = doc!(Metadata.overrides)]
     #[pyo3(get)]
     overrides: Py<PyDict>,
 }
 
-#[doc = doc!(Array)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct Array {
     metadata: Py<Metadata>,
@@ -44,7 +41,6 @@ impl Metadata {
 
 #[pymethods]
 impl Metadata {
-    #[doc = doc!(Metadata.read)]
     #[staticmethod]
     #[pyo3(signature = (data, total, overrides, flawed = false))]
     fn read<'py>(
@@ -72,37 +68,31 @@ impl Metadata {
         Ok(Bound::new(py, Self { core, overrides: overrides.unbind() })?.into_any())
     }
 
-    #[doc = doc!(Metadata.data)]
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         bytes_of(py, &self.core.data()[..self.size()])
     }
 
-    #[doc = doc!(Metadata.size)]
     #[getter]
     fn size(&self) -> usize {
         self.core.layout().size()
     }
 
-    #[doc = doc!(Metadata.big_endian)]
     #[getter]
     fn big_endian(&self) -> bool {
         self.core.layout().is_big_endian()
     }
 
-    #[doc = doc!(Metadata.version)]
     #[getter]
     fn version(&self) -> u32 {
         self.core.layout().version()
     }
 
-    #[doc = doc!(Metadata.tensor_count)]
     #[getter]
     fn tensor_count(&self) -> u64 {
         self.core.layout().num_tensors()
     }
 
-    #[doc = doc!(Metadata.entries)]
     fn entries<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let entries = PyDict::new(slf.py());
         for (key, value) in slf.get().core.entries() {
@@ -111,13 +101,11 @@ impl Metadata {
         Ok(entries)
     }
 
-    #[doc = doc!(Metadata.get)]
     fn get<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let key = encoded(key)?;
         slf.get().core.get(&*key).map(|value| object(slf, &key, value)).transpose()
     }
 
-    #[doc = doc!(Metadata.raw)]
     fn raw<'py>(&self, py: Python<'py>, key: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let absent = || invalid(format!("no metadata key is named {key}"));
         bytes_of(py, self.core.raw(&*encoded(key)?).ok_or_else(absent)?)
@@ -139,7 +127,6 @@ impl Array {
 
 #[pymethods]
 impl Array {
-    #[doc = doc!(Array.kind)]
     #[getter]
     fn kind(&self) -> PyResult<i32> {
         Ok(self.array()?.kind() as i32)
@@ -154,17 +141,14 @@ impl Array {
         Ok(format!("<array of {} {}>", array.len(), array.kind().name()))
     }
 
-    #[doc = doc!(Array.strings)]
     fn strings(&self) -> PyResult<Option<Vec<&[u8]>>> {
         Ok(self.array()?.strings().map(|strings| strings.iter().collect()))
     }
 
-    #[doc = doc!(Array.raw)]
     fn raw<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         bytes_of(py, self.array()?.bytes())
     }
 
-    #[doc = doc!(Array.tobytes)]
     fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let array = self.array()?;
         let bytes: Vec<u8> = match array.kind() {

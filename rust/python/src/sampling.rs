@@ -25,7 +25,6 @@ impl Raise for AlignError {
 /// What is random, and how much: exactly one of both is given. A missing seed is a random one.
 type Setting = (Option<f64>, Option<f64>, Option<u64>);
 
-#[doc = doc!(sample)]
 #[pyfunction]
 pub(crate) fn sample<'py>(
     tokenizer: &Bound<'py, Tokenizer>,
@@ -51,7 +50,6 @@ pub(crate) fn sample<'py>(
     })
 }
 
-#[doc = doc!(n_best)]
 #[pyfunction]
 pub(crate) fn n_best(
     tokenizer: &Bound<'_, Tokenizer>,

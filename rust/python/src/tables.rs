@@ -5,7 +5,6 @@ use ggtok_core::vocab::{FAMILIES, FLAGS, PRE_TOKENIZERS, SLOTS};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 
-#[doc = doc!(pretokenizers)]
 #[pyfunction]
 pub fn pretokenizers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
@@ -24,7 +23,6 @@ pub fn pretokenizers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-#[doc = doc!(families)]
 #[pyfunction]
 pub fn families(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
@@ -37,25 +35,21 @@ pub fn families(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-#[doc = doc!(special_keys)]
 #[pyfunction]
 pub fn special_keys(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     SLOTS.iter().flat_map(|slot| slot.given).map(|given| (given.name, given.key)).into_py_dict(py)
 }
 
-#[doc = doc!(flag_keys)]
 #[pyfunction]
 pub fn flag_keys(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     FLAGS.iter().map(|flag| (flag.name, flag.key)).into_py_dict(py)
 }
 
-#[doc = doc!(loader_texts)]
 #[pyfunction]
 pub fn loader_texts(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     tables::loader_texts().into_py_dict(py)
 }
 
-#[doc = doc!(models)]
 #[pyfunction]
 pub fn models(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     tables::models().map(|(name, kind)| (name, kind.name())).into_py_dict(py)

@@ -8,7 +8,6 @@ use pyo3::pybacked::PyBackedBytes;
 use crate::line_columns::{LineColumns, Table, for_each_line};
 use crate::run::run_long;
 
-#[doc = doc!(text_lines)]
 #[pyfunction]
 pub fn text_lines(py: Python<'_>, lines: PyBackedBytes, first_row: i64) -> PyResult<LineColumns> {
     let table = run_long(py, || {

@@ -28,7 +28,6 @@ use crate::tokenizer::Tokenizer;
 /// The shortest time between two calls of a progress callback.
 const REPORT: Duration = Duration::from_millis(100);
 
-#[doc = doc!(Trainer)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct Trainer {
     train: Train,
@@ -230,7 +229,6 @@ impl Trainer {
         Ok(Self { train, counters: Mutex::new(counters), words: Mutex::default(), progress })
     }
 
-    #[doc = doc!(Trainer.push)]
     fn push(&self, texts: &Bound<'_, PyAny>, first: usize, counts: &Bound<'_, PyList>) -> PyResult<()> {
         let py = texts.py();
         let counts = counts.iter().map(|count| count.extract()).collect::<PyResult<Vec<u64>>>()?;
@@ -251,7 +249,6 @@ impl Trainer {
         count(&texts.collect::<PyResult<Vec<_>>>()?)
     }
 
-    #[doc = doc!(Trainer.push_file)]
     fn push_file(
         &self,
         py: Python<'_>,
@@ -272,7 +269,6 @@ impl Trainer {
         self.count(py, |counter, progress| counter.push_file(text, count, is_last, progress))
     }
 
-    #[doc = doc!(Trainer.finish_counting)]
     fn finish_counting(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.run(py, |_| {
             let counters = std::mem::take(&mut *self.counters.lock().unwrap_or_else(PoisonError::into_inner));
@@ -283,7 +279,6 @@ impl Trainer {
         })
     }
 
-    #[doc = doc!(Trainer.finish)]
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Vec<i32>, Vec<f32>, Bound<'py, PyList>)> {
         let trained = self.run(py, |progress| {
             let mut words = std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner)).into_iter();
@@ -301,7 +296,6 @@ fn utf8(text: &[u8], number: usize) -> PyResult<&str> {
         .map_err(|error| invalid(format!("text {number} is not UTF-8 at byte {}", error.valid_up_to())))
 }
 
-#[doc = doc!(compile_charsmap)]
 #[pyfunction]
 #[pyo3(signature = (*, name = None, tsv = None))]
 pub(crate) fn compile_charsmap<'py>(
@@ -319,7 +313,6 @@ pub(crate) fn compile_charsmap<'py>(
     Ok(PyBytes::new(py, &map))
 }
 
-#[doc = doc!(apply_charsmap)]
 #[pyfunction]
 pub(crate) fn apply_charsmap(py: Python<'_>, charsmap: &[u8], text: &str) -> PyResult<String> {
     let changed = run_long(py, || {

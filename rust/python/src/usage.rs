@@ -14,7 +14,6 @@ use crate::batch::encode_batch;
 use crate::run::{run, run_long};
 use crate::tokenizer::Tokenizer;
 
-#[doc = doc!(word_counts)]
 #[pyfunction]
 pub(crate) fn word_counts<'a>(py: Python<'_>, text: &'a Bound<'_, PyString>) -> PyResult<HashMap<&'a str, usize>> {
     let text = text.to_str()?;
@@ -25,7 +24,6 @@ pub(crate) fn word_counts<'a>(py: Python<'_>, text: &'a Bound<'_, PyString>) -> 
     })
 }
 
-#[doc = doc!(used_tokens)]
 #[pyfunction]
 pub(crate) fn used_tokens(
     tokenizer: &Tokenizer,
@@ -57,7 +55,6 @@ pub(crate) fn used_tokens(
     Ok((0..).zip(&used).filter(|(_, used)| **used).map(|(id, _)| id).collect())
 }
 
-#[doc = doc!(needed_for)]
 #[pyfunction]
 pub(crate) fn needed_for(tokenizer: &Tokenizer, used: &Bound<'_, PyAny>) -> PyResult<(Vec<TokenId>, Vec<u32>)> {
     let ids = token_ids(used, tokenizer.core.vocabulary().len())?;

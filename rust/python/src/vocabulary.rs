@@ -10,45 +10,38 @@ use crate::errors::Raise;
 use crate::run::{check_signals, quick, run, run_long};
 use crate::tokenizer::Tokenizer;
 
-#[doc = doc!(core_of)]
 #[pyfunction]
 pub fn core_of(py: Python<'_>, tokenizer: &Tokenizer) -> Tokenizer {
     tokenizer.share(py)
 }
 
-#[doc = doc!(vocab_size)]
 #[pyfunction]
 pub fn vocab_size(tokenizer: &Tokenizer) -> usize {
     tokenizer.core.vocabulary().len()
 }
 
-#[doc = doc!(list_size)]
 #[pyfunction]
 pub fn list_size(tokenizer: &Tokenizer) -> PyResult<usize> {
     tokenizer.core.vocabulary().list_len().map_err(Raise::raise)
 }
 
-#[doc = doc!(kind)]
 #[pyfunction]
 pub fn kind(tokenizer: &Tokenizer) -> (&'static str, &'static str, Option<&'static str>) {
     let vocabulary = tokenizer.core.vocabulary();
     (vocabulary.kind().name(), vocabulary.model(), vocabulary.pre().map(|pre| pre.name))
 }
 
-#[doc = doc!(special_ids)]
 #[pyfunction]
 pub fn special_ids<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyDict>> {
     let special = tokenizer.core.vocabulary().special();
     SLOTS.iter().map(|slot| (slot.name, (slot.id)(special))).into_py_dict(py)
 }
 
-#[doc = doc!(eog_ids)]
 #[pyfunction]
 pub fn eog_ids(tokenizer: &Tokenizer) -> Vec<TokenId> {
     tokenizer.core.vocabulary().eog().to_vec()
 }
 
-#[doc = doc!(repaired_ids)]
 #[pyfunction]
 pub fn repaired_ids(tokenizer: &Tokenizer) -> Vec<(&'static str, Option<&'static str>, TokenId)> {
     let row = |repair: &Repair| match *repair {
@@ -61,20 +54,17 @@ pub fn repaired_ids(tokenizer: &Tokenizer) -> Vec<(&'static str, Option<&'static
     tokenizer.core.vocabulary().repairs().iter().filter_map(row).collect()
 }
 
-#[doc = doc!(settings)]
 #[pyfunction]
 pub fn settings<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyDict>> {
     tokenizer.core.vocabulary().settings().flags().into_py_dict(py)
 }
 
-#[doc = doc!(canonical_bytes)]
 #[pyfunction]
 pub fn canonical_bytes<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyBytes>> {
     let bytes = quick(|| tokenizer.core.vocabulary().canonical_bytes())?;
     Ok(PyBytes::new(py, &bytes))
 }
 
-#[doc = doc!(token)]
 #[pyfunction]
 pub fn token<'py>(tokenizer: &Tokenizer, id: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, f32, u16)> {
     let py = id.py();
@@ -84,13 +74,11 @@ pub fn token<'py>(tokenizer: &Tokenizer, id: &Bound<'py, PyAny>) -> PyResult<(Bo
     Ok((PyBytes::new(py, vocabulary.text(id)), vocabulary.score(id), vocabulary.attributes(id).bits()))
 }
 
-#[doc = doc!(id_of_text)]
 #[pyfunction]
 pub fn id_of_text(tokenizer: &Tokenizer, text: &[u8]) -> PyResult<Option<TokenId>> {
     quick(|| tokenizer.core.vocabulary().id(text))
 }
 
-#[doc = doc!(pieces)]
 #[pyfunction]
 pub fn pieces<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyList>> {
     // Asking for the first piece makes all of them, so it goes through `run`.
@@ -101,7 +89,6 @@ pub fn pieces<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py
     each(py, tokenizer, |id| tokenizer.core.piece(id, true).unwrap_or_default())
 }
 
-#[doc = doc!(texts)]
 #[pyfunction]
 pub fn texts<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyList>> {
     let vocabulary = tokenizer.core.vocabulary();
@@ -121,13 +108,11 @@ fn each<'py, 'a>(
     Ok(list)
 }
 
-#[doc = doc!(scores)]
 #[pyfunction]
 pub fn scores<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyBytes>> {
     numbers(py, tokenizer, |vocabulary, id| vocabulary.score(id).to_ne_bytes())
 }
 
-#[doc = doc!(attributes)]
 #[pyfunction]
 pub fn attributes<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyBytes>> {
     numbers(py, tokenizer, |vocabulary, id| vocabulary.attributes(id).bits().to_ne_bytes())
@@ -144,33 +129,28 @@ fn numbers<'py, const N: usize>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-#[doc = doc!(charsmap)]
 #[pyfunction]
 pub fn charsmap<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> Bound<'py, PyBytes> {
     PyBytes::new(py, tokenizer.core.vocabulary().charsmap())
 }
 
-#[doc = doc!(id_of_piece)]
 #[pyfunction]
 pub fn id_of_piece(tokenizer: &Tokenizer, piece: &[u8]) -> PyResult<Option<TokenId>> {
     list_size(tokenizer)?;
     quick(|| tokenizer.core.id_of_piece(piece))?.map_err(Raise::raise)
 }
 
-#[doc = doc!(ids_with_prefix)]
 #[pyfunction]
 pub fn ids_with_prefix(tokenizer: &Tokenizer, prefix: &[u8]) -> PyResult<Vec<TokenId>> {
     list_size(tokenizer)?;
     quick(|| tokenizer.core.ids_with_prefix(prefix).map(<[_]>::to_vec))?.map_err(Raise::raise)
 }
 
-#[doc = doc!(merges)]
 #[pyfunction]
 pub fn merges(tokenizer: &Tokenizer) -> Vec<&[u8]> {
     tokenizer.merges().map_or_else(Vec::new, |merges| merges.iter().collect())
 }
 
-#[doc = doc!(unreachable_tokens)]
 #[pyfunction]
 pub fn unreachable_tokens(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<TokenId>> {
     let vocabulary = tokenizer.core.vocabulary();
@@ -178,7 +158,6 @@ pub fn unreachable_tokens(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec
     run_long(py, || Ok::<_, std::convert::Infallible>(ggtok_core::inspect::unreachable_tokens(vocabulary, merges)))
 }
 
-#[doc = doc!(unused_merges)]
 #[pyfunction]
 pub fn unused_merges(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<usize>> {
     let Some(merges) = tokenizer.merges() else { return Ok(Vec::new()) };
