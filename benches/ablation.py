@@ -15,6 +15,7 @@ import argparse
 import os
 import re
 import subprocess
+from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,7 +105,7 @@ def counts(program: Path, which: str, *arguments: str) -> list[int]:
     subprocess.run(run, check=True, capture_output=True)
     text = profile.read_text(encoding="utf-8")
     names, totals = (re.findall(rf"^{name}: (.*)$", text, re.MULTILINE)[-1].split() for name in ("events", "totals"))
-    of = dict(zip(names, map(int, totals), strict=False))
+    of = dict(zip_longest(names, map(int, totals), fillvalue=0))  # callgrind leaves out zeros at the end
     return [of["Ir"], of["D1mr"] + of["D1mw"], of["DLmr"] + of["DLmw"]]
 
 

@@ -53,10 +53,10 @@ PYTHON = (
 """The tokenizer, and then the parts over it: each file or folder imports from those before it. A file belongs to the
 longest of these paths."""
 BUDGETS = {
-    **{"rust/core": 17_362, "rust/chat": 6_705, "rust/train": 3_172, "rust/explain": 3_816},
-    **{"rust/python": 4_729, "rust/wasm": 1_001},
-    **{"tokenizer": 1_446, "chat": 975, "stores": 1_192, "corpus": 4_274, "lab": 7_975},
-    **{"adapters": 539, "cli": 2_891, "": 494},
+    **{"rust/core": 16_879, "rust/chat": 6_697, "rust/train": 3_147, "rust/explain": 3_818},
+    **{"rust/python": 4_599, "rust/wasm": 992},
+    **{"tokenizer": 1_442, "chat": 973, "stores": 1_185, "corpus": 4_207, "lab": 7_729},
+    **{"adapters": 528, "cli": 2_873, "": 484},
 }
 """Lines of code of each crate, of each folder of the Python package, and of the files beside them."""
 MOST_NAMESAKES = 3

@@ -272,6 +272,14 @@ def test_a_special_token_that_is_read_as_text_is_said_first() -> None:
     assert "as special tokens" not in Tokenizer.builtin("bpe").explain("Hi<|im_end|>", parse_special=True).to_text()
 
 
+def test_an_unread_special_token_around_a_read_one() -> None:
+    """Of two special tokens that overlap, a step marks the one that it is about."""
+    texts, types = [b"<unk>", *BYTE_TOKENS, b"ab", b"aabb"], [2, *[6] * 256, 4, 3]
+    story = Story(check(Tokenizer.from_gguf(Vocab("llama", texts, types, unk=0).gguf()), "aabb"))
+    told = [story.told([unit])[unit.id]["drawing"]["parts"] for unit in story.units if unit.stage == "special"]
+    assert told == [[["aabb", ""]], [["a", ""], ["ab", "won"], ["b", ""]], [["", ""], ["aabb", "lost"], ["", ""]]]
+
+
 def test_a_word_that_is_one_token_with_a_space() -> None:
     reasons = Tokenizer.builtin("bpe").explain("first").why(0, 5).reasons
     assert [reason.kind for reason in reasons] == ["not_in_vocabulary", "one_with_space"]

@@ -330,7 +330,10 @@ impl Trace {
         let mut at = utf8::floor(text, around.start.saturating_sub(CONTEXT));
         let end = utf8::floor(text, text.len().min(around.end + 2 * CONTEXT));
         let mut marks = Vec::from_iter(found.iter().filter(|mark| mark.start >= at && mark.end <= end));
+        // An unread token may overlap a read one. Of the two, the one that the step is about is marked, else the first.
+        marks.retain(|mark| **mark == around || mark.end <= around.start || around.end <= mark.start);
         marks.sort_by_key(|mark| mark.start);
+        marks.dedup_by(|next, mark| next.start < mark.end);
         let mut parts = Vec::new();
         for mark in marks {
             let kind = if self.special.contains(mark) { "won" } else { "lost" };

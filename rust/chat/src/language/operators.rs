@@ -282,6 +282,7 @@ mod tests {
             ("none in [none]", "True"),
             ("'b' not in 'abc'", "False"),
             ("1.0 in {1: 2}", "True"),
+            ("test_is_in(x=0 {})", "False"),
             ("none is ne(1)", "False"),
             ("2 is lt('10')", "False"),
         ];

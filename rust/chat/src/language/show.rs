@@ -2,7 +2,8 @@
 //!
 //! Source: the `as_string` and `as_repr` of `common/jinja/value.h`, and `value_to_string_repr`, `tojson`, `value_to_json`
 //! and `json_ensure_ascii_preserving_format` in `value.cpp` of llama.cpp. Deviations: 1. Strings, keys and numbers keep
-//! their origins, escapes included. 2. Values nest at most [`MOST_DEEP`](super::value::MOST_DEEP) levels.
+//! their origins, escapes included. 2. Values nest at most [`MOST_DEEP`](super::value::MOST_DEEP) levels. 3. A method of
+//! an empty string is shown with one empty part. In llama.cpp, what an undefined value gave (`x|lower`) has no parts.
 //!
 //! Time: O(length of the text).
 

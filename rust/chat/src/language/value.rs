@@ -323,7 +323,7 @@ impl Value {
         check_depth(depth)?;
         let is_fixed = |value: &Self| Ok(value.is_immutable() && value.is_hashable(depth + 1)?);
         match self {
-            Self::Undefined(_) | Self::Function(_) | Self::KwArg(_) => Ok(false),
+            Self::Undefined(_) | Self::Function(_) => Ok(false),
             Self::Array(array) => all(array.items.borrow().iter(), is_fixed),
             Self::Object(object) => all(object.entries.borrow().iter().map(|entry| &entry.1), is_fixed),
             _ => Ok(true),
@@ -367,6 +367,19 @@ impl Value {
         })
     }
 
+    /// Where the value is in memory; nothing for one that is copied.
+    pub(crate) fn address(&self) -> Option<*const ()> {
+        Some(match self {
+            Self::Float(value) => Rc::as_ptr(value).cast(),
+            Self::String(value) => Rc::as_ptr(value).cast(),
+            Self::Array(value) => Rc::as_ptr(value).cast(),
+            Self::Object(value) => Rc::as_ptr(value).cast(),
+            Self::Function(value) => Rc::as_ptr(value).cast(),
+            Self::KwArg(value) => Rc::as_ptr(value).cast(),
+            _ => return None,
+        })
+    }
+
     /// What a number or a boolean is compared by: as a whole number and as a floating-point one.
     pub(crate) fn worth(&self) -> Option<(i64, f64)> {
         match self {
@@ -392,15 +405,7 @@ fn all<T>(items: impl IntoIterator<Item = T>, test: impl Fn(T) -> Outcome<bool>)
 
 /// Whether two values are one and the same: the pointers of C++ are equal.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Float(a), Value::Float(b)) => Rc::ptr_eq(a, b),
-        (Value::String(a), Value::String(b)) => Rc::ptr_eq(a, b),
-        (Value::Array(a), Value::Array(b)) => Rc::ptr_eq(a, b),
-        (Value::Object(a), Value::Object(b)) => Rc::ptr_eq(a, b),
-        (Value::Function(a), Value::Function(b)) => Rc::ptr_eq(a, b),
-        (Value::KwArg(a), Value::KwArg(b)) => Rc::ptr_eq(a, b),
-        _ => false,
-    }
+    a.address().is_some_and(|address| b.address() == Some(address))
 }
 
 /// As a C++ cast does on x86: what does not fit becomes the lowest number.

@@ -106,6 +106,7 @@ impl Hash for Key {
                 state.write_usize(tuple.items.borrow().len());
                 tuple.items.borrow().iter().for_each(|item| Key(item.clone()).hash(state));
             }
+            Value::KwArg(given) => (given.name.text.as_bytes(), given.value.address().or(self.0.address())).hash(state),
             // Zeros are equal whatever their sign.
             key => key.worth().map(|(int, float)| (int, (float + 0.0).to_bits())).hash(state),
         }
