@@ -226,3 +226,21 @@ for call in (lambda: encoder(None), lambda: ggtok.corpus.encode_table(None, enco
 """
     problem = f"ggtok.corpus needs {package}, which is not installed: pip install 'ggtok[corpus]'"
     assert run(code).splitlines() == [problem] * 2
+
+
+def test_build_without_xxhash(tmp_path: Path) -> None:
+    """Only what writes or checks a corpus needs it, and says so before it begins."""
+    text = tmp_path / "in.txt"
+    text.write_text("What is LoRA?")
+    call = f"ggtok.corpus.build([{str(text)!r}], {str(tmp_path / 'out')!r}, tokenizer='bpe', format='flat')"
+    code = f"""import sys
+sys.modules["xxhash"] = None
+import ggtok, pyarrow
+ggtok.corpus.TableEncoder("bpe")(pyarrow.table({{"text": ["a"]}}))
+try:
+    {call}
+except ggtok.DependencyError as error:
+    print(error)
+"""
+    assert run(code) == "ggtok.corpus needs xxhash, which is not installed: pip install 'ggtok[corpus]'"
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]

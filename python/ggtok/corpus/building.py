@@ -197,8 +197,8 @@ def build(
         CorpusError: An input is missing or damaged, a row is bad, all rows are bad or more than `max_bad`, the folder
             holds something else or a corpus of other settings, settings contradict each other, or a file cannot be
             written. The message names the file and row.
-        DependencyError: pyarrow or numpy is not installed: `pip install 'ggtok[corpus]'`; or fsspec's package for a URL
-            is not: `pip install 'ggtok[remote]'`.
+        DependencyError: pyarrow, numpy or xxhash is not installed: `pip install 'ggtok[corpus]'`; or fsspec's package
+            for a URL is not: `pip install 'ggtok[remote]'`.
         GgtokError: The tokenizer cannot be opened.
         TypeError: An argument has the wrong type.
 
@@ -221,7 +221,7 @@ def build(
     ):
         one_of(name, value, known, CorpusError)
     sources = [os.fsdecode(file_name(source)) for source in items_of("sources", sources, "files")]
-    check_packages()
+    check_packages("xxhash")
     tokenizer = opened(tokenizer)
     kept = tuple(dict.fromkeys(items_of("keep", keep, "names")))
     first, *joined = names_of("field", field)

@@ -1,4 +1,4 @@
-"""numpy and pyarrow, imported on first use: `import ggtok.corpus` needs neither of them.
+"""numpy, pyarrow and xxhash, imported on first use: `import ggtok.corpus` needs none of them.
 
 Type checkers see the packages. At run time `np`, `pa` and the others are instances of `Package`.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import DependencyError
 
-__all__ = ["check_packages", "np", "npt", "pa", "pc", "pq"]
+__all__ = ["check_packages", "np", "npt", "pa", "pc", "pq", "xxhash"]
 
 
 class Package:
@@ -20,17 +20,17 @@ class Package:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        check_packages()
+        check_packages(self._name)
         value = getattr(import_module(self._name), attribute)
         setattr(self, attribute, value)  # found without this method from now on
         return value
 
 
-def check_packages() -> None:
-    """Raises `DependencyError` if numpy or pyarrow is not installed."""
+def check_packages(*others: str) -> None:
+    """Raises `DependencyError` if numpy, pyarrow or another one is not installed."""
     try:
-        import numpy as numpy
-        import pyarrow as pyarrow
+        for name in ("numpy", "pyarrow", *others):
+            import_module(name)
     except ModuleNotFoundError as error:
         needs = f"ggtok.corpus needs {error.name}, which is not installed: pip install 'ggtok[corpus]'"
         raise DependencyError(needs) from error
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
+    import xxhash
 else:
-    np, npt = Package("numpy"), Package("numpy.typing")
+    np, npt, xxhash = Package("numpy"), Package("numpy.typing"), Package("xxhash")
     pa, pc, pq = Package("pyarrow"), Package("pyarrow.compute"), Package("pyarrow.parquet")

@@ -28,7 +28,7 @@ from .folder import MANIFEST, Folder, folder_of
 from .lists import documents
 from .manifest import VOCABULARY, Manifest, Shard
 from .overview import manifest_of
-from .packages import check_packages, np, pa
+from .packages import check_packages, np, pa, xxhash
 from .settings import Settings
 from .shard import Job, Stages, prefixes, selected
 from .sources import Input, path_at
@@ -91,7 +91,7 @@ def verify(
 
     Raises:
         CorpusError: The folder holds no corpus, or a store fails.
-        DependencyError: pyarrow or numpy is not installed.
+        DependencyError: pyarrow, numpy or xxhash is not installed.
         GgtokError: The tokenizer cannot be opened.
 
     >>> import ggtok, pathlib, tempfile
@@ -101,7 +101,7 @@ def verify(
     >>> ggtok.corpus.verify(folder / "out", tokenizer="bpe")
     Verification(problems=[], notes=[], files=2, documents=2, decoded=2, changed=None)
     """
-    check_packages()
+    check_packages("xxhash")
     place = folder_of(os.fspath(folder))
     limit = None if sample is None else at_least(0, sample, "sample")
     manifest = manifest_of(place)
@@ -132,17 +132,17 @@ def _check_files(
     files = [file for shard in manifest.shards for file in shard.files]
     total, done, sizes = sum(file.size for file in files), 0, folder.sizes()
 
-    def sha256(name: str) -> str | None:
+    def hashed(name: str) -> str | None:
         if name not in sizes:
             return None
         with folder.fetched([name]) as local, open(local / name, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
     with ThreadPoolExecutor(threads) as pool:
-        for file, hash in zip(files, pool.map(sha256, [file.name for file in files]), strict=True):
+        for file, hash in zip(files, pool.map(hashed, [file.name for file in files]), strict=True):
             if hash is None:
                 found.problems.append(f"{file.name} is missing")
-            elif hash != file.sha256:
+            elif hash != file.xxh128:
                 size = sizes[file.name]
                 detail = "" if size == file.size else f": it has {size:,} bytes instead of {file.size:,}"
                 found.problems.append(f"{file.name} is not what was written{detail}")
