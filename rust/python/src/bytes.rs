@@ -1,6 +1,6 @@
 //! Buffers as large as a text. Running out of memory is a `MemoryError`.
 
-use pyo3::exceptions::PyMemoryError;
+use pyo3::exceptions::{PyMemoryError, PyUnicodeDecodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -19,12 +19,12 @@ pub(crate) fn try_reserve<T>(vector: &mut Vec<T>, additional: usize) -> PyResult
 
 /// A Python `str`. The error handler `errors` decides about bytes that are not UTF-8.
 pub(crate) fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: &str) -> PyResult<Bound<'py, PyString>> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => PyString::from_bytes(py, text.as_bytes()),
-        Err(_) => {
+    match PyString::from_bytes(py, bytes) {
+        Err(error) if error.is_instance_of::<PyUnicodeDecodeError>(py) => {
             let text = bytes_of(py, bytes)?.call_method1(intern!(py, "decode"), ("utf-8", errors))?;
             Ok(text.cast_into::<PyString>()?)
         }
+        text => text,
     }
 }
 
