@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from ggtok.corpus import build, info, reading, run, verify
+from ggtok.corpus.child import Child
 from ggtok.corpus.writing import writer_of
 from ggtok.errors import CorpusError, GgtokError
 
@@ -99,6 +100,29 @@ def test_many_threads_are_processes(folder: Path, tmp_path: Path, monkeypatch: p
     with pytest.raises(CorpusError, match=r"bad\.jsonl, row 1"):
         build([folder], tmp_path / "bad", **arguments)
     (folder / "bad.jsonl").unlink()
+
+
+def test_short_inputs_are_read_in_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads would wait for the GIL: two took twice as long as one. A process gets the inputs of its task only."""
+    (tmp_path / "in").mkdir()
+    for number, text in enumerate(texts(300, 1)):
+        (tmp_path / f"in/{number:03}.txt").write_text(text + "a" * 20_000)
+    sent: list[Any] = []
+    send = Child._send
+
+    def noted(child: Child, message: object) -> None:
+        sent.append(message)
+        send(child, message)
+
+    monkeypatch.setattr(Child, "_send", noted)
+    arguments: dict[str, Any] = {"tokenizer": BPE, "format": "parquet", "shard_size": MB}
+    build([tmp_path / "in"], tmp_path / "one", threads=1, **arguments)
+    assert not sent
+    build([tmp_path / "in"], tmp_path / "two", threads=2, **arguments)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    given = [message[1] for message in sent if isinstance(message, tuple)]
+    assert sorted(number for inputs in given for number in inputs) == [*range(300)]
+    assert all(not message.inputs for message in sent if not isinstance(message, tuple))
 
 
 def command(folder: Path, output: Path, *options: str) -> list[str]:

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import tempfile
+import tracemalloc
 import types
 from pathlib import Path
 from typing import Any
@@ -375,6 +376,21 @@ def test_frames_to_skip(tmp_path: Path) -> None:
 
 
 # -------------------------------------------------------------------------------------------------------------- texts
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.jsonl"])
+def test_a_short_input_takes_little_memory(tmp_path: Path, name: str) -> None:
+    """As much as could come would be taken before it is read, and given back, 4 MiB or 1 GiB for each file."""
+    data = b'{"text": "What is LoRA?"}'
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    (source,) = inputs([tmp_path / name])
+    list(read(source, 0, None, 1, Reading("text")))
+    tracemalloc.start()
+    try:
+        list(read(source, 0, None, 1, Reading("text")))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 18
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_text_is_one_document(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Makes shards in another process, if the GIL would keep threads waiting: for chats, and on many cores.
 
-The two processes talk through pipes, in pickles: the parent sends the job once and then one task after the other, and
-the child answers with progress, shards, an error, or `None` when the task is done. `multiprocessing` would import the
-main module of the program again, which must be written for that.
+The two processes talk through pipes, in pickles: the parent sends the job once and then one task after the other with
+its inputs, and the child answers with progress, shards, an error, or `None` when the task is done. `multiprocessing`
+would import the main module of the program again, which must be written for that.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO
 
 from ..errors import CorpusError
@@ -33,7 +34,8 @@ class Child:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
-        self._send(job)
+        self._inputs = job.inputs
+        self._send(replace(job, inputs=[]))
 
     def _send(self, message: object) -> None:
         pickle.dump(message, self._to)
@@ -42,7 +44,7 @@ class Child:
     def make_shards(self, task: Task, watch: Watch) -> Iterator[Shard]:
         """As the function of this name. Raises `CorpusError` if the process dies."""
         try:
-            self._send(task)
+            self._send((task, {piece.input: self._inputs[piece.input] for piece in task.ranges}))
             while (message := pickle.load(self._from)) is not None:
                 if isinstance(message, Exception):
                     raise message
@@ -73,9 +75,10 @@ def main() -> None:
         job: Job = pickle.load(receive)
         while True:
             try:
-                task: Task = pickle.load(receive)
+                task, inputs = pickle.load(receive)
             except EOFError:
                 return
+            job.inputs[:] = [inputs.get(number) for number in range(max(inputs) + 1)]
             try:
                 for shard in make_shards(job, task, answer):
                     answer(shard)

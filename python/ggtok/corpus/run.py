@@ -1,8 +1,8 @@
 """Builds a corpus, or the shards of it that are missing, on several threads or processes.
 
 Shards are independent: a worker makes those of one task after the other, and nothing is shared between workers but the
-tokenizer. If there are fewer tasks than threads, each task encodes on several. Python renders chats under the GIL, so
-these are made in processes; so is everything on more than `MOST_THREADS` threads.
+tokenizer. If there are fewer tasks than threads, each task encodes on several. Python renders chats and opens files
+under the GIL, so chats and short inputs are made in processes; so is everything on more than `MOST_THREADS` threads.
 
 The main thread alone counts, writes the journal and takes signals: workers send it messages.
 """
@@ -47,6 +47,9 @@ BATCH = 64
 
 MOST_THREADS = 16
 """Threads of one process. The GIL is held for about 1.5 of the 40 ms that a block takes: 25 threads would fill it."""
+
+SHORT = 1 << 16
+"""Bytes of an input for which the GIL is held about as long as it takes to encode them."""
 
 BINS = 1 << 16
 """Parts of a source by the hashes of its documents, whose tokens are counted."""
@@ -240,8 +243,10 @@ def _make(
     # A stream that has not ended is read from its start again.
     state.bytes = sum(shard.input_bytes for shard in manifest.shards if shard.task in all_done)
     workers = max(min(threads, len(missing)), 1)
-    job = replace(job, threads=threads // workers)
-    in_processes = workers > (1 if job.settings.reading.is_chat else MOST_THREADS)
+    begun = {name: shard for name, shard in job.done.items() if shard.task not in all_done}
+    job = replace(job, threads=threads // workers, done=begun)
+    is_short = job.settings.shard_size * len(missing) < SHORT * sum(len(task.ranges) for task in missing)
+    in_processes = workers > (1 if job.settings.reading.is_chat or is_short else MOST_THREADS)
     of_thread = local()
     with ExitStack() as stack:
 

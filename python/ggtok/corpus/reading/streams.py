@@ -31,6 +31,9 @@ PREFIX = "ggtok-unpacked-"
 CHUNK = 1 << 22
 """Bytes that are unpacked at once."""
 
+LEAST = 1 << 16
+"""Bytes that are read at once from a short input. What is read gets memory first, as much as was asked for."""
+
 
 def unpacked(source: Input, watch: Callable[[int], object] = lambda num_bytes: None) -> Path:
     """A file with the text of a compressed input, to be read from any place.
@@ -96,9 +99,10 @@ class Stream:
 
     def read(self, size: int) -> bytes:
         """The next bytes: fewer than `size` only at the end."""
+        most = size if self._source.size is None else max(self._source.size + 1, LEAST)
         try:
             parts: list[bytes] = []
-            while size and (part := self._file.read(size)):  # a pipe has what was written so far
+            while size and (part := self._file.read(min(size, most))):  # a pipe has what was written so far
                 parts.append(part)
                 size -= len(part)
         except MemoryError:
