@@ -1,4 +1,5 @@
-"""Makes shards in another process, if the GIL would keep threads waiting: for chats, and on many cores.
+"""Makes shards in another process, if the GIL would keep threads waiting: for chats and short inputs, and
+on many cores.
 
 The two processes talk through pipes, in pickles: the parent sends the job once and then one task after the other with
 its inputs, and the child answers with progress, shards, an error, or `None` when the task is done. `multiprocessing`

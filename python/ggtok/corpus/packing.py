@@ -39,8 +39,8 @@ def window(length: int) -> int:
 
 
 COUNTED = ("num_documents", "num_empty", "num_cut", "num_sequences", "num_tokens", "num_padding")
-"""What is counted: documents, those without tokens, which are in no sequence, and those that were longer than one; then
-sequences, and tokens of documents and of padding, which together are as many as the sequences are long."""
+"""What is counted: documents; those without tokens, which are in no sequence; those longer than a sequence; sequences;
+tokens of documents; and tokens of padding. Together, these tokens fill the sequences."""
 
 
 class Packer:
@@ -80,9 +80,15 @@ class Packer:
         num_sequences = int(sequences.max()) + 1 if len(sequences) else 0
 
         total = int(lengths.sum())
-        documents = len(lengths), int((lengths == 0).sum()), int((lengths > self.length).sum())
-        counts = *documents, num_sequences, total, num_sequences * self.length - total
-        add(self.report, dict(zip(COUNTED, counts, strict=True)))
+        counts = {
+            "num_documents": len(lengths),
+            "num_empty": int((lengths == 0).sum()),
+            "num_cut": int((lengths > self.length).sum()),
+            "num_sequences": num_sequences,
+            "num_tokens": total,
+            "num_padding": num_sequences * self.length - total,
+        }
+        add(self.report, counts)
 
         starts, sizes, sequences = starts[order], sizes[order], sequences[order]
         step = max(1, TABLE_TOKENS // self.length)

@@ -353,9 +353,17 @@ def _begun(job: Job) -> Manifest:
     hash = None
     if settings.reading.is_chat and isinstance(template, str):
         hash = sha256(template.encode("utf-8", "surrogateescape")).hexdigest()
-    adds_bos = settings.encoding.add_special and vocab.add_bos
-    adds_eos = settings.encoding.append_eos or (settings.encoding.add_special and vocab.add_eos)
-    known = job.tokenizer.fingerprint, metadata.get("general.name"), vocab.kind, vocab.pre, len(vocab)
-    tokenizer = TokenizerEntry(*known, adds_bos, adds_eos, vocab.bos_id, vocab.eos_id, hash)
+    tokenizer = TokenizerEntry(
+        digest=job.tokenizer.fingerprint,
+        name=metadata.get("general.name"),
+        kind=vocab.kind,
+        pre=vocab.pre,
+        vocab_size=len(vocab),
+        adds_bos=settings.encoding.add_special and vocab.add_bos,
+        adds_eos=settings.encoding.append_eos or (settings.encoding.add_special and vocab.add_eos),
+        bos_id=vocab.bos_id,
+        eos_id=vocab.eos_id,
+        chat_template_sha256=hash,
+    )
     inputs = [replace(each, path=path_from(job.folder.at(), each), source="") for each in job.inputs]
     return Manifest(VERSION, __version__, tokenizer, settings, inputs, job.part)

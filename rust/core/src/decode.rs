@@ -36,21 +36,6 @@ pub struct DecodeOptions {
     pub clean_spaces: bool,
 }
 
-/// Methods that set the fields of options.
-macro_rules! setters {
-    ($options:ident: $($name:ident($field:ident: $kind:ty)),+ $(,)?) => {
-        impl $options {
-            $(
-                #[doc = concat!("Sets [`", stringify!($options), "::", stringify!($field), "`].")]
-                pub fn $name(self, $field: $kind) -> Self {
-                    Self { $field, ..self }
-                }
-            )+
-        }
-    };
-}
-pub(crate) use setters;
-
 setters!(DecodeOptions: remove_special(remove_special: bool), unparse_special(unparse_special: bool),
     clean_spaces(clean_spaces: bool));
 

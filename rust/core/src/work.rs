@@ -7,6 +7,8 @@ pub(crate) mod interrupt;
 pub(crate) mod introsort;
 pub(crate) mod large_vec;
 pub(crate) mod memory;
+#[macro_use]
+pub(crate) mod setters;
 #[cfg(test)]
 pub(crate) mod steps;
 pub(crate) mod threads;

@@ -32,7 +32,8 @@ CHUNK = 1 << 22
 """Bytes that are unpacked at once."""
 
 LEAST = 1 << 16
-"""Bytes that are read at once from a short input. What is read gets memory first, as much as was asked for."""
+"""The fewest bytes that are asked for at once. pyarrow takes memory for all of them before it reads, so no more are
+asked for than a short input may have."""
 
 
 def unpacked(source: Input, watch: Callable[[int], object] = lambda num_bytes: None) -> Path:

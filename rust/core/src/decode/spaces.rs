@@ -13,7 +13,7 @@ use crate::work::interrupt::Ticker;
 use crate::work::memory::{append, push};
 
 /// A byte of the text, and whether it belongs to the prompt.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Byte {
     value: u8,
     is_prompt: bool,
@@ -22,21 +22,20 @@ struct Byte {
 /// The bytes that a pass holds back: the beginning of one of its strings.
 #[derive(Debug, Clone, Default)]
 struct Held {
-    values: [u8; 4],
-    of_prompt: [bool; 4],
+    bytes: [Byte; 4],
     len: usize,
 }
 
 impl Held {
-    fn push(&mut self, Byte { value, is_prompt }: Byte) {
-        (self.values[self.len], self.of_prompt[self.len]) = (value, is_prompt);
+    fn push(&mut self, byte: Byte) {
+        self.bytes[self.len] = byte;
         self.len += 1;
     }
 
     /// Releases all of them.
     fn take(&mut self) -> impl Iterator<Item = Byte> + use<> {
-        let Self { values, of_prompt, len } = std::mem::take(self);
-        (0..len).map(move |at| Byte { value: values[at], is_prompt: of_prompt[at] })
+        let Self { bytes, len } = std::mem::take(self);
+        bytes.into_iter().take(len)
     }
 }
 
@@ -99,7 +98,7 @@ impl Spaces {
         let takes = |&number: &usize| byte.value == b' ' || self.0[number].len > 0;
         let Some(number) = (first..PASSES.len()).find(takes) else { return emit(byte, out) };
         let held = &mut self.0[number];
-        // Strings that begin alike, up to letters that the same byte follows, need no telling apart.
+        // Only the next byte is compared: where strings of a pass differ in one byte, the same byte follows in all.
         match PASSES[number].iter().find(|string| string.get(held.len) == Some(&byte.value)) {
             Some(string) if string.len() > held.len + 1 => held.push(byte),
             Some(_) => {

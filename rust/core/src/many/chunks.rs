@@ -20,7 +20,6 @@ use std::borrow::{Borrow, Cow};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::decode::setters;
 use crate::encode::scratch::Scratch;
 use crate::encode::sink::{Count, Spans};
 use crate::encoder::Encoder;

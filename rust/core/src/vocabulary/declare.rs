@@ -73,7 +73,7 @@ impl Vocabulary {
         if kind != Kind::None {
             vocabulary.read_scores_and_types(definition)?;
             vocabulary.read_texts(definition)?;
-            if row.name == "hybriddna" {
+            if row.name == defaults::HYBRID_DNA {
                 vocabulary.erase_dna_markers()?;
             }
         }

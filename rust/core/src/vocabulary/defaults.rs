@@ -8,7 +8,11 @@ use crate::error::VocabularyError;
 use crate::error::nearest::nearest;
 use crate::vocabulary::families::PreTokenizer;
 
-/// One row per value of `tokenizer.ggml.model` that llama.cpp accepts. Two of them are variants of byte-pair encoding.
+/// The model names of the variants of byte-pair encoding.
+pub(crate) const HYBRID_DNA: &str = "hybriddna";
+pub(crate) const WHITESPACE: &str = "whitespace";
+
+/// One row per value of `tokenizer.ggml.model` that llama.cpp accepts.
 #[derive(Debug)]
 pub(crate) struct ModelRow {
     pub name: &'static str,
@@ -30,8 +34,8 @@ pub(crate) const MODELS: &[ModelRow] = &[
     row("llama",      Kind::Spm,       [Some(1)  , Some(2)  , Some(0)  , None     , None     , None]),
     row("bert",       Kind::WordPiece, [Some(101), None     , Some(100), Some(102), Some(0)  , Some(103)]),
     row("gpt2",       Kind::Bpe,       [Some(11) , Some(11) , None     , None     , None     , None]),
-    row("hybriddna",  Kind::Bpe,       [Some(11) , Some(11) , None     , None     , None     , None]),
-    row("whitespace", Kind::Bpe,       [Some(11) , Some(11) , None     , None     , None     , None]),
+    row(HYBRID_DNA,   Kind::Bpe,       [Some(11) , Some(11) , None     , None     , None     , None]),
+    row(WHITESPACE,   Kind::Bpe,       [Some(11) , Some(11) , None     , None     , None     , None]),
     row("t5",         Kind::Unigram,   [None     , Some(1)  , Some(2)  , None     , Some(0)  , None]),
     row("rwkv",       Kind::Rwkv,      [None     , None     , None     , None     , None     , None]),
     row("test",       Kind::Test,      [None     , None     , None     , None     , None     , None]),

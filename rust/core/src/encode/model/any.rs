@@ -25,6 +25,7 @@ use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
+use crate::vocabulary::defaults::{HYBRID_DNA, WHITESPACE};
 use crate::vocabulary::{Definition, Kind, Vocabulary};
 use crate::work::heap::HeapBytes;
 
@@ -75,8 +76,8 @@ impl AnyModel {
         Ok(match (vocabulary.kind(), vocabulary.model()) {
             (Kind::None, _) => Self::None,
             (Kind::Spm, _) => Self::Spm(build(vocabulary, definition)?),
-            (Kind::Bpe, "hybriddna") => Self::HybridDna(build(vocabulary, definition)?),
-            (Kind::Bpe, "whitespace") => Self::Whitespace(build(vocabulary, definition)?),
+            (Kind::Bpe, HYBRID_DNA) => Self::HybridDna(build(vocabulary, definition)?),
+            (Kind::Bpe, WHITESPACE) => Self::Whitespace(build(vocabulary, definition)?),
             (Kind::Bpe, _) => Self::Bpe(build(vocabulary, definition)?),
             (Kind::WordPiece, _) => Self::WordPiece(build(vocabulary, definition)?),
             (Kind::Unigram, _) => Self::Unigram(build(vocabulary, definition)?),

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use super::characters::{REPLACEMENT, Utf8Decoder};
 use super::stop::{Search, StopStrings};
 use crate::decode::spaces::Spaces;
-use crate::decode::{DecodeOptions, is_removed_eos, opening, setters};
+use crate::decode::{DecodeOptions, is_removed_eos, opening};
 use crate::error::DecodeError;
 use crate::token::TokenId;
 use crate::tokenizer::Tokenizer;

@@ -9,7 +9,7 @@ use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::sure_pairs::SurePairs;
 use crate::encode::model::merging::symbol::{Merge, NO_SYMBOL, Symbol};
 use crate::encode::model::merging::{SymbolSpan, runs};
-use crate::encode::model::sampler::{Dropped, Sampler, characters};
+use crate::encode::model::sampler::{Dropped, Dropping, Sampler, characters};
 use crate::encode::model::segmenter::Segmenter;
 use crate::encode::sink::Sink;
 use crate::lookup::key::{Key, MAX_LEN};
@@ -132,7 +132,7 @@ impl ByteTables {
         &self,
         piece: &[u8],
         start: usize,
-        Merger { dropping, .. }: &mut Merger,
+        dropping: &mut Dropping,
         sampler: &mut Option<Sampler>,
         sink: &mut S,
     ) -> bool {

@@ -12,14 +12,13 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use crate::encode::model::Merger;
-use crate::encode::model::ModelScratch;
 use crate::encode::model::lengths::Lengths;
 use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::symbol::{NO_SYMBOL, Symbol};
 use crate::encode::model::merging::{SymbolSpan, runs};
 use crate::encode::model::sampler::{self, Dropped, Sampler};
 use crate::encode::model::segmenter::{Segmenter, SegmenterBuilder};
+use crate::encode::model::{Merger, ModelScratch};
 use crate::encode::normalizer::rewritten::{RAW_SPACE, Rewritten, Traced};
 use crate::encode::pretokenizer::Splitter;
 use crate::encode::sink::Sink;

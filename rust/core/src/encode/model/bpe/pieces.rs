@@ -9,11 +9,10 @@ use std::ops::Range;
 
 use super::new_pieces::NewPieces;
 use super::{BpeScratch, ByteTables};
-use crate::encode::model::Merger;
-use crate::encode::model::ModelScratch;
 use crate::encode::model::cache::WordCache;
 use crate::encode::model::cache::queue::WordQueue;
 use crate::encode::model::sampler::Sampler;
+use crate::encode::model::{Merger, ModelScratch};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::pretokenizer::Splitter;
 use crate::encode::sink::Sink;
@@ -92,7 +91,7 @@ impl PieceEncoder<'_> {
         let tables = self.tables;
         let text = self.text;
         let piece = &text[start..end];
-        if S::SPANS && tables.merge_sampled(piece, start, self.merger, self.sampler, sink) {
+        if S::SPANS && tables.merge_sampled(piece, start, &mut self.merger.dropping, self.sampler, sink) {
             return;
         }
         if let Some(id) = tables.whole_piece(piece, Key::new(text, start, end)) {

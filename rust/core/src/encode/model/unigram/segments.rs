@@ -27,6 +27,7 @@ use super::{UnigramScratch, word_len};
 use crate::encode::model::ModelScratch;
 use crate::encode::model::cache::Probe;
 use crate::encode::normalizer::charsmap::KeyCharacters;
+use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::normalizer::unigram::{UnigramNormalizer, WHITESPACE};
 use crate::encode::sink::Sink;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
@@ -145,7 +146,9 @@ impl<S: Sink> Pass<'_, S> {
             ticker.tick();
             next = utf8::decode_valid(text, at + len);
             if !self.characters.keeps(character, next.map(|next| next.0)) {
-                start = self.encode_changed(start, at, is_after_space);
+                let mut normalized = std::mem::take(&mut self.scratch.rewritten);
+                start = self.encode_changed(start, at, is_after_space, &mut normalized);
+                self.scratch.rewritten = normalized;
                 is_after_space = false;
                 at = start;
                 before = None;
@@ -169,35 +172,38 @@ impl<S: Sink> Pass<'_, S> {
     /// Encodes the text from the cut at `start` to the first cut after the character at `at`, which is the first one
     /// that the normalizer changes. Returns where that cut is.
     #[inline(never)]
-    fn encode_changed(&mut self, start: usize, at: usize, is_after_space: bool) -> usize {
+    fn encode_changed(
+        &mut self,
+        start: usize,
+        at: usize,
+        is_after_space: bool,
+        normalized: &mut Rewritten<'_>,
+    ) -> usize {
         self.drain(SourceText::input(self.text));
-        let mut normalized = std::mem::take(&mut self.scratch.rewritten);
         let end = self.next_cut(at);
         // After an escaped space in the input itself, a word need not start at a cut.
         if memchr::memmem::find(&self.text[at..end], ESCAPED_SPACE).is_some() {
             normalized.reset(self.offset + start, S::SPANS);
-            self.normalizer.normalize(&self.text[start..], !is_after_space, &mut normalized);
-            let source = SourceText::normalized(&normalized, is_after_space);
+            self.normalizer.normalize(&self.text[start..], !is_after_space, normalized);
+            let source = SourceText::normalized(normalized, is_after_space);
             let mut at = 0;
             while at < source.text.len() {
                 let start = at;
                 at += word_len(&source.text[start..]);
                 self.search(source, start, at, false, None);
             }
-            self.scratch.rewritten = normalized;
             return self.text.len();
         }
 
         normalized.reset(self.offset + start, S::SPANS);
-        self.normalizer.normalize(&self.text[start..end], !is_after_space, &mut normalized);
+        self.normalizer.normalize(&self.text[start..end], !is_after_space, normalized);
         let len = normalized.text.len();
         // Making a key reads all of its bytes, even past the end.
         normalized.push(&[0; KEY_LEN], 0..0);
-        self.encode_normalized(SourceText::normalized(&normalized, is_after_space), len);
+        self.encode_normalized(SourceText::normalized(normalized, is_after_space), len);
         if S::SPANS && len > 0 {
             self.scratch.unigram.tracer.covered = normalized.span(len - 1..len).end;
         }
-        self.scratch.rewritten = normalized;
         end
     }
 
