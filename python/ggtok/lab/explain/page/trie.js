@@ -63,7 +63,11 @@ function cellArray(cells, lit, middle) {
 /** The trie that the cells are: the root on the left, a row for each leaf. */
 function trieTree(cells, lit) {
   const used = cells.filter((cell) => cell.text != null).slice(0, MAX_NODES);
-  const children = Map.groupBy(used, ({ check }) => check);
+  const children = new Map();
+  for (const cell of used) {
+    if (!children.has(cell.check)) children.set(cell.check, []);
+    children.get(cell.check).push(cell);
+  }
   const nodes = [];
   let rows = 0;
   const visit = (cell, depth) => {
