@@ -56,7 +56,7 @@ BUDGETS = {
     **{"rust/core": 16_884, "rust/chat": 6_697, "rust/train": 3_147, "rust/explain": 3_818},
     **{"rust/python": 4_599, "rust/wasm": 992},
     **{"tokenizer": 1_442, "chat": 973, "stores": 1_185, "corpus": 4_230, "lab": 7_733},
-    **{"adapters": 528, "cli": 2_873, "": 484},
+    **{"adapters": 528, "cli": 2_880, "": 484},
 }
 """Lines of code of each crate, of each folder of the Python package, and of the files beside them."""
 MOST_NAMESAKES = 3
