@@ -403,6 +403,32 @@ def test_from_sentencepiece(settings: dict[str, Any], tmp_path: Path) -> None:
     assert tokenizer.vocab[639].attributes == TokenAttribute.UNUSED
 
 
+SPECIAL_NAMES = ["<unk>", "<s>", "</s>", "<pad>", "<x>"]
+
+
+@given(
+    st.permutations(SPECIAL_NAMES).flatmap(lambda names: st.integers(1, len(names)).map(lambda size: names[:size])),
+    st.lists(st.sampled_from([1, 3, 3, 4, 5]), min_size=5, max_size=5),
+    st.dictionaries(st.sampled_from(range(45, 49)), st.sampled_from(["", "<x>", "<s>", "zz", "a"])),
+    st.dictionaries(st.sampled_from(range(40, 44)), st.integers(-1, 5)),
+)
+def test_special_pieces_of_sentencepiece(
+    names: list[str], kinds: list[int], pieces: dict[int, str], ids: dict[int, int]
+) -> None:
+    """They are found by their texts, as the library does, and not by the ids that training was told."""
+    rows = [*zip(names, (2, *kinds), strict=False), ("\u2581", 1), ("a", 1), ("\u2581a", 1)]
+    data = b"".join(
+        protobuf.field(1, message((1, text), (2, -float(id)), (3, kind))) for id, (text, kind) in enumerate(rows)
+    )
+    data += protobuf.field(2, message((3, 1), *pieces.items(), *ids.items()))
+    model, tokenizer = sentencepiece.SentencePieceProcessor(model_proto=data), Tokenizer.from_sentencepiece(data)
+    for name, theirs in (("bos", model.bos_id()), ("eos", model.eos_id()), ("padding", model.pad_id())):
+        assert tokenizer.metadata.get(f"tokenizer.ggml.{name}_token_id", -1) == theirs
+    same(model.encode, lambda text: tokenizer.encode(text, add_special=False), ["a", "a b", "ba a"])
+    if model.bos_id() < 0 and model.eos_id() < 0:
+        assert tokenizer.encode("a") == tokenizer.encode("a", add_special=False)
+
+
 def message(*pairs: tuple[int, Any]) -> bytes:
     return b"".join(protobuf.field(number, value) for number, value in pairs)
 

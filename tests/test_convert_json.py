@@ -17,9 +17,9 @@ import tokenizers  # type: ignore[import-untyped,unused-ignore]
 from conftest import BUILTIN, VOCABULARIES
 from ggtok import ConversionError, GgtokError, TokenAttribute, Tokenizer, TokenizerWarning, UnsupportedError, _ggtok
 from ggtok.lab.convert import architectures, special_tokens
-from ggtok.lab.convert.from_tokenizers import PROBES
 from ggtok.lab.convert.library import GPT2, Library
 from ggtok.lab.convert.pre_by_digest import digest, table
+from ggtok.lab.convert.probes import TEXTS
 from ggtok.lab.convert.vocabulary import BYTE_TOKENS
 from ggtok.tokenizer.keys import FLAGS, SPECIAL
 from hypothesis import given
@@ -195,7 +195,7 @@ def test_the_library_is_huggingfaces() -> None:
         vocab, merges = content["model"]["vocab"], [tuple(rule) for rule in content["model"]["merges"]]
         library = Library(content, vocab, merges, {token["content"]: token["id"] for token in content["added_tokens"]})
         theirs = tokenizers.Tokenizer.from_str(file.decode())
-        for text in (table()[0], *PROBES, "What<|im_end|> <0x41>\ud55c"):
+        for text in (table()[0], *TEXTS, "What<|im_end|> <0x41>\ud55c"):
             assert library.ids(text) == theirs.encode(text, add_special_tokens=False).ids, content["pre_tokenizer"]
 
 
@@ -435,8 +435,8 @@ def test_which_chat_template_wins(files: dict[str, Any], expected: dict[str, str
 @pytest.mark.parametrize(
     ("kind", "change", "lost"),
     [
-        ("unigram", {"normalizer": {"type": "Lowercase"}}, "Lowercase"),
-        ("unigram", {"model": {"byte_fallback": True}}, "byte_fallback"),
+        ("unigram", {"normalizer": {"type": "Lowercase"}}, "Lowercase, that a text with a space first gets no other"),
+        ("unigram", {"model": {"byte_fallback": True}}, "byte_fallback, that a space at the end stays"),
         ("wordpiece", {"pre_tokenizer": {"type": "Digits", "individual_digits": True}}, "Digits"),
         ("wordpiece", {"normalizer": {"type": "NFKC"}}, "NFKC"),
     ],
@@ -481,7 +481,7 @@ def nested(depth: int) -> bytes:
         (b"", "not JSON"),
         (b"\xff\xfe", "not JSON"),
         (nested(100_000), "not JSON"),
-        (b"[]", "type None"),
+        (b"[]", "it has no model with a type"),
         (b'{"model": {"type": "WordLevel"}}', "'WordLevel'"),
         (b'{"model": {"type": "BPE"}}', "must be an object"),
         (b'{"model": {"type": "BPE", "vocab": {}}}', "neither is over bytes"),

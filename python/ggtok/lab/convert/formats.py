@@ -11,7 +11,7 @@ from ...tokenizer.base import BaseTokenizer, TokenizerT, opened
 from ...tokenizer.files import Target, check_target, read, write
 from ...tokenizer.metadata import Source
 from ...tokenizer.seam import metadata_of, path_of
-from . import architectures, edits, from_tokenizers, sentencepiece, tiktoken, transformers
+from . import architectures, edits, from_tokenizers, probes, sentencepiece, tiktoken, transformers
 from .gguf import gguf_bytes
 
 
@@ -73,5 +73,5 @@ def from_tokenizers_json(
     data, library = from_tokenizers.imported(read(source), settings, meant, pre, vocab_size)
     tokenizer = opened(cls, data, made_from=source)
     if library is not None:
-        from_tokenizers.warn_of_differences(tokenizer, library)
+        probes.warn_of_differences(tokenizer, library)
     return tokenizer

@@ -34,17 +34,18 @@ from typing import Any, NamedTuple, NoReturn
 
 from ..._ggtok import pretokenizers
 from ...errors import ArgumentTypeError, ConversionError, UnsupportedError
-from ...tokenizer.base import BaseTokenizer
 from ...tokenizer.files import read
 from ...tokenizer.findings import Finding, warn_of
 from ...tokenizer.keys import BYTE, CONTROL, GGML, NORMAL, UNKNOWN, USER_DEFINED
 from ...tokenizer.metadata import Source, name_of
 from . import architectures, special_tokens
 from .architectures import Architecture, Json, listed, mapping
+from .expressed import Spaces, not_expressed
 from .gguf import Packed, gguf_bytes
 from .library import Library
 from .padding import MAX_HOLES, MAX_SIZE, padded
 from .pre_by_digest import known, nearest
+from .probes import ADVICE
 from .special_tokens import _steps
 from .vocabulary import SPACE
 
@@ -52,23 +53,6 @@ FORMAT = "tokenizer.json"
 ONE_SCORE = -1000.0
 MAX_SCORE = 3e38
 """Scores are float32."""
-
-ADVICE = "compare ids for texts in which it matters"
-EXPRESSED = {
-    "WordPiece": {"BertNormalizer", "BertPreTokenizer", "Lowercase", "Metaspace", "NFD", "Replace", "StripAccents"},
-    "Unigram": {"Metaspace", "Precompiled", "Replace", "Strip", "WhitespaceSplit"},
-}
-"""The components that llama.cpp's models are meant for."""
-
-PROBES = (
-    "we'Ve I'LL",
-    "1234567 \u0663\u00bd",
-    "e\u0301 \u01c5a\u017b",
-    "\u4e2d\u30c6\u30b9 \u0e44\u0e17",
-    "a  b\tc \r\n\n d\n",
-    "x_y!= \u20ac",
-)
-"""Texts that llama.cpp and the file's library may cut differently."""
 
 
 def imported(
@@ -96,13 +80,11 @@ def imported(
             entries = _wpm(file, model, added)
         case "Unigram":
             entries = _ugm(file, model, added, special)
+        case None:
+            _refuse("this is not a file of huggingface/tokenizers: it has no model with a type")
         case _:
             _refuse(f"llama.cpp has no model for one of type {kind!r}")
-    steps = [*_steps(file.get("normalizer"), "normalizers"), *_steps(file.get("pre_tokenizer"), "pretokenizers")]
-    lost = {str(step["type"]) for step in steps if step.get("type")} - EXPRESSED.get(kind, {str(kind)})
-    if kind == "Unigram" and model.get("byte_fallback"):
-        lost.add("byte_fallback")
-    if kind != "BPE" and lost:
+    if lost := not_expressed(kind, file, entries.get(f"{GGML}precompiled_charsmap", b"")):
         message = f"llama.cpp cannot represent a part of the file: {', '.join(sorted(lost))}"
         warn_of(Finding("conversion-differs", "warning", message, ADVICE))
     tokens, name = entries.pop("tokens"), entries[f"{GGML}model"]
@@ -119,17 +101,6 @@ def imported(
     if name in ("llama", "gemma4", "t5"):
         arrays[f"{GGML}scores"] = scores
     return gguf_bytes(entries | arrays | keys), library if f"{GGML}merges" in entries else None
-
-
-def warn_of_differences(tokenizer: BaseTokenizer, library: Library) -> None:
-    """Warns if the file's own library gives other ids."""
-    try:
-        texts = [repr(text) for text in PROBES if library.ids(text) != tokenizer.encode(text, add_special=False)]
-    except ValueError as error:
-        texts = [f"a text that needs {error}"]
-    if texts:
-        message = f"the file's patterns or normalizers are not llama.cpp's: ids differ, for example of {texts[0]}"
-        warn_of(Finding("conversion-differs", "warning", message, ADVICE))
 
 
 def read_config(source: Source, config: Source | Json | None, rules: Json) -> Json:
@@ -337,15 +308,14 @@ def _ugm(file: Json, model: Json, added: dict[int, Added], special: set[int]) ->
     for id, token in added.items():
         rows[id] = rows[id] or token.row()
     entries: dict[str, Any] = {"general.architecture": "t5", f"{GGML}model": "t5", f"{GGML}pre": "default"}
-    pre_steps = _steps(file.get("pre_tokenizer"), "pretokenizers")
-    spaces = next((step for step in pre_steps if step.get("type") == "Metaspace"), {})
-    is_prefixed = spaces.get("prepend_scheme", "always") != "never" and spaces.get("add_prefix_space", True)
-    steps = _steps(file.get("normalizer"), "normalizers")
-    merges_spaces = any(mapping(step.get("pattern")).get("Regex") == " {2,}" for step in steps)
-    entries |= {f"{GGML}add_space_prefix": bool(is_prefixed), f"{GGML}remove_extra_whitespaces": merges_spaces}
+    spaces = Spaces.of(file)
+    entries |= {
+        f"{GGML}add_space_prefix": spaces.scheme != "never",
+        f"{GGML}remove_extra_whitespaces": spaces.are_merged,
+    }
     if type(unknown) is int and 0 <= unknown < len(rows):
         entries[f"{GGML}unknown_token_id"] = unknown
-    for step in steps:
+    for step in _steps(file.get("normalizer"), "normalizers"):
         if step.get("type") == "Precompiled":
             try:
                 charsmap = base64.b64decode(step.get("precompiled_charsmap") or "", validate=True)

@@ -77,17 +77,17 @@ class Library:
 
     def _merged(self, piece: str) -> Iterator[int]:
         model, vocab = self.model, self.vocab
+        unknown = vocab.get(str(model.get("unk_token")))
         symbols = [piece] if model.get("ignore_merges") and piece in vocab else []
         for char in "" if symbols else piece:
             spelled = [BYTE_TOKENS[byte] for byte in char.encode()]
             is_spelled = char not in vocab and model.get("byte_fallback") and vocab.keys() >= {*spelled}
-            symbols += spelled if is_spelled else [char]
+            symbols += spelled if is_spelled else [char] if char in vocab or unknown is not None else []
         while len(symbols) > 1:
             rank, at = min((self.ranks.get(pair, len(self.ranks)), at) for at, pair in enumerate(pairwise(symbols)))
             if rank == len(self.ranks):
                 break
             symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
-        unknown = vocab.get(str(model.get("unk_token")))
         for at, symbol in enumerate(symbols):
             if symbol in vocab:
                 yield vocab[symbol]

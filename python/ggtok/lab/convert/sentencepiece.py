@@ -15,7 +15,7 @@ from ..._ggtok import apply_charsmap
 from ...errors import ConversionError
 from ...tokenizer.base import BaseTokenizer
 from ...tokenizer.findings import Finding, warn_of
-from ...tokenizer.keys import GGML, SPECIAL
+from ...tokenizer.keys import FLAGS, GGML, SPECIAL
 from .gguf import Packed, gguf_bytes
 from .padding import padded
 from .protobuf import FieldValue, MessageError, field, fields
@@ -39,7 +39,7 @@ LONGEST = 256
 
 UNIGRAM, BPE = 1, 2
 MODEL_TYPES = {"spm": BPE, "unigram": UNIGRAM}
-DEFAULT_IDS = {"unk": 0, "bos": 1, "eos": 2, "pad": -1}
+DEFAULT_PIECES = {"unk": b"<unk>", "bos": b"<s>", "eos": b"</s>", "pad": b"<pad>"}
 NORMAL_PIECE, UNKNOWN_PIECE, CONTROL_PIECE, USER_DEFINED_PIECE, UNUSED_PIECE, BYTE_PIECE = range(1, 7)
 PIECE_TYPES = dict(zip((UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE), range(UNKNOWN_PIECE, 7), strict=True))
 """Types of pieces have the numbers of GGUF's token types."""
@@ -128,10 +128,15 @@ def imported(data: bytes, vocab_size: int | None) -> bytes:
         entries[f"{GGML}remove_extra_whitespaces"] = bool(normalizer.get(REMOVE_SPACES, 1))
         if normalizer.get(CHARSMAP):
             entries[f"{GGML}precompiled_charsmap"] = normalizer[CHARSMAP]
-    for name, number in SPECIAL_IDS.items():
-        id = _signed(trainer.get(number, DEFAULT_IDS[name]))
-        if 0 <= id < len(texts):
+    ids = {text: id for id, (text, _, kind) in reversed([*enumerate(pieces)]) if kind == CONTROL_PIECE}
+    for name, number in SPECIAL_PIECES.items():
+        if (id := ids.get(trainer.get(number) or DEFAULT_PIECES[name])) is not None:
             entries[GGML + SPECIAL[name]] = id
+        elif name in ("bos", "eos"):  # or llama.cpp adds another token
+            entries[GGML + FLAGS[f"add_{name}"]] = False
+    unknown = next((id for id, (*_, kind) in enumerate(pieces) if kind == UNKNOWN_PIECE), None)
+    if unknown is not None:
+        entries[GGML + SPECIAL["unk"]] = unknown
     return gguf_bytes(entries)
 
 
@@ -169,12 +174,6 @@ def _check_settings(number: int, inner: dict[int, FieldValue], at: int) -> None:
     for key, value in inner.items():
         if not isinstance(value, kinds.get(key, object)):
             raise MessageError(f"byte {at}: field {key} of field {number} has a wrong type")
-
-
-def _signed(value: int) -> int:
-    """A varint as protocol buffers have an `int32`."""
-    value &= 0xFFFFFFFF
-    return value - (1 << 32) if value >= 1 << 31 else value
 
 
 def _warn(pieces: list[tuple[bytes, float, int]], settings: dict[int, dict[int, Any]], is_spm: bool) -> None:

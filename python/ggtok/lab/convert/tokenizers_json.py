@@ -30,6 +30,9 @@ NUM_SYLLABLES = 588
 MAX_WORD = 2**31 - 1
 """llama.cpp knows no longest word."""
 
+STRIP_SPACES: Json = {"type": "Replace", "pattern": {"Regex": r"\A +| +\z"}, "content": ""}
+"""As llama.cpp's Unigram does; `Strip` takes other white space too."""
+
 
 def exported(tokenizer: BaseTokenizer) -> bytes:
     vocabulary = Vocabulary(tokenizer, FORMAT)
@@ -163,7 +166,7 @@ def _wpm(vocabulary: Vocabulary) -> Json:
             text if id in special else text[1:] if text.startswith(SPACE) else prefix + text
             for id, text in enumerate(texts)
         ]
-    before = list(_before_bert(settings["strip_accents"]))
+    before = list(before_bert(settings["strip_accents"]))
     flags = {name: settings[name] for name in ("strip_accents", "lowercase")}
     bert = _of("BertNormalizer", clean_text=True, handle_chinese_chars=True, **flags)
     by_text: dict[str, int] = {}
@@ -184,7 +187,7 @@ def _wpm(vocabulary: Vocabulary) -> Json:
     }
 
 
-def _before_bert(strips_accents: bool) -> Iterator[Json]:
+def before_bert(strips_accents: bool) -> Iterator[Json]:
     """Where llama.cpp is not BERT: some controls are spaces, all marks go, Hangul keeps its first letter."""
 
     def replace(pattern: str, content: str) -> Json:
@@ -204,7 +207,7 @@ def _ugm(vocabulary: Vocabulary) -> Json:
     steps = [_of("Precompiled", precompiled_charsmap=base64.b64encode(charsmap).decode())] if charsmap else []
     prefix = "always"
     if settings["remove_extra_whitespaces"]:
-        steps.append(_of("Replace", pattern={"Regex": r"\A +| +\z"}, content=""))
+        steps.append(STRIP_SPACES)
         steps.append(_of("Replace", pattern={"Regex": " {2,}"}, content=" "))
     else:
         prefix = "never"

@@ -1,0 +1,107 @@
+"""What of a `tokenizer.json` llama.cpp's WordPiece and Unigram cannot express, so that ids differ.
+
+Source: huggingface/tokenizers `tokenizers/src`; llama.cpp `src/llama-vocab.cpp`, which has one normalizer for each of
+the two models, and cuts words at spaces. For a BPE, ids are compared instead (`probes.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from ..._ggtok import apply_charsmap
+from .architectures import Json, listed, mapping
+from .special_tokens import _steps
+from .tokenizers_json import STRIP_SPACES, before_bert
+from .vocabulary import SPACE
+
+WORDPIECE = {"BertNormalizer", "BertPreTokenizer", "Lowercase", "Metaspace", "NFD", "Replace", "StripAccents"}
+UNIGRAM = {"Metaspace", "Precompiled", "Replace", "Strip", "WhitespaceSplit"}
+"""The components that llama.cpp's models are meant for."""
+LONG_WORD = 100
+"""WordPiece's longest word by default, in characters. llama.cpp knows none."""
+
+
+def not_expressed(kind: str, file: Json, charsmap: bytes) -> set[str]:
+    """Names of components, and what those that llama.cpp has do differently there.
+
+    Args:
+        kind: The type of the model.
+        file: The `tokenizer.json`.
+        charsmap: The character map of its normalizer.
+    """
+    if kind == "BPE":
+        return set()
+    known, cases = (WORDPIECE, _wordpiece(file)) if kind == "WordPiece" else (UNIGRAM, _unigram(file, charsmap))
+    steps = [*_steps(file.get("normalizer"), "normalizers"), *_steps(file.get("pre_tokenizer"), "pretokenizers")]
+    components = {str(step["type"]) for step in steps if step.get("type")} - known
+    details = {part for part, is_lost in cases.items() if is_lost}
+    return components | (details - {"its normalizers", "its pre-tokenizers"}) if components else details
+
+
+def _wordpiece(file: Json) -> dict[str, Any]:
+    ours = [*before_bert(strips_accents=True)]
+    normalizers = [step for step in _steps(file.get("normalizer"), "normalizers") if step not in ours]
+    bert = normalizers[0] if normalizers else {}
+    longest = mapping(file.get("model")).get("max_input_chars_per_word")
+    return {
+        "its normalizers": _kinds(normalizers) != ["BertNormalizer"],
+        "its pre-tokenizers": _kinds(_steps(file.get("pre_tokenizer"), "pretokenizers")) != ["BertPreTokenizer"],
+        "that control characters stay": not bert.get("clean_text", True),
+        "that a Chinese character is part of a word": not bert.get("handle_chinese_chars", True),
+        "that long words are unknown": type(longest) is int and longest < LONG_WORD,
+    }
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """What a Unigram does with spaces."""
+
+    are_merged: bool
+    """Several become one."""
+    split: bool
+    """By all white space, before they are replaced."""
+    scheme: object
+    """When one comes before a text: `always`, `first` or `never`."""
+
+    @classmethod
+    def of(cls, file: Json) -> Spaces:
+        pre_tokenizers = _steps(file.get("pre_tokenizer"), "pretokenizers")
+        metaspace = next((step for step in pre_tokenizers if step.get("type") == "Metaspace"), {})
+        split = "WhitespaceSplit" in _kinds(pre_tokenizers)
+        merged = split or any(map(_merges_spaces, _steps(file.get("normalizer"), "normalizers")))
+        is_prefixed = metaspace.get("add_prefix_space", True)
+        return cls(merged, split, metaspace.get("prepend_scheme", "always") if is_prefixed else "never")
+
+
+def _unigram(file: Json, charsmap: bytes) -> dict[str, Any]:
+    model, spaces = mapping(file.get("model")), Spaces.of(file)
+    normalizers = _steps(file.get("normalizer"), "normalizers")
+    pre_tokenizers = _steps(file.get("pre_tokenizer"), "pretokenizers")
+    merged, split, scheme = spaces.are_merged, spaces.split, spaces.scheme
+    stripped = {side for side in ("left", "right") for step in normalizers if step.get(f"strip_{side}")}
+    replaced = [step for step in normalizers if step.get("type") == "Replace" and step != STRIP_SPACES]
+    over_space = re.compile(f"[^{SPACE}]{SPACE}" if merged else f".{SPACE}")
+    cuts = split or any(step.get("split", True) for step in pre_tokenizers if step.get("type") == "Metaspace")
+    return {
+        "byte_fallback": model.get("byte_fallback"),
+        "its normalizers": "Precompiled" in _kinds(normalizers[1:]),
+        "its pre-tokenizers": _kinds(pre_tokenizers) not in (["Metaspace"], ["WhitespaceSplit", "Metaspace"]),
+        "what is replaced": not all(_merges_spaces(step, split) for step in replaced),
+        "what is stripped": stripped and (not merged or ("left" in stripped and scheme == "first")),
+        "which white space there is": (split or stripped) and apply_charsmap(charsmap, "\n") != " ",
+        "that a space at the end stays": merged and not (split or "right" in stripped or STRIP_SPACES in normalizers),
+        "that no space comes before a word": merged and (scheme == "never" or (split and scheme == "first")),
+        "that a text with a space first gets no other": not merged and scheme != "never",
+        "that no token goes over a space": cuts and any(over_space.search(row[0]) for row in listed(model["vocab"])),
+    }
+
+
+def _kinds(steps: list[Json]) -> list[object]:
+    return [step.get("type") for step in steps]
+
+
+def _merges_spaces(step: Json, split: bool = False) -> bool:
+    """Whether a step replaces several spaces by one; by a stand-in only if nothing is split at spaces afterwards."""
+    return mapping(step.get("pattern")).get("Regex") == " {2,}" and step.get("content") in (" ", "" if split else SPACE)
