@@ -145,14 +145,16 @@ def _merges_by_score(vocabulary: Vocabulary) -> list[tuple[str, str]]:
     for text, id in by_text.items():
         if not vocabulary.attributes[id] & (CONTROL | UNKNOWN | BYTE):
             splits = [(text[:at], text[at:]) for at in range(len(text) - 1, 0, -1)]
-            pairs = [(left, right) for left, right in splits if left in by_text and right in by_text]
+            pairs = [pair for pair in splits if all(side in by_text or len(side) == 1 for side in pair)]
+            if missing := next((side for pair in pairs for side in pair if side not in by_text), None):
+                vocabulary.refuse(f"it cannot make {text!r} of {missing!r}, which is not a token")
             found += [(-vocabulary.scores[id], -len(text), *pair) for pair in pairs]
     return [(left, right) for _, _, left, right in sorted(found, key=lambda pair: pair[:2])]
 
 
 def _wpm(vocabulary: Vocabulary) -> Json:
     settings = vocabulary.vocab.settings
-    unknown = _unknown(vocabulary)
+    unknown = vocabulary.vocab.unk_id
     if unknown is None:
         vocabulary.refuse("a word that is not a token needs an unknown token, and there is none")
     special = {token.id for token in vocabulary.special}
@@ -179,7 +181,7 @@ def _wpm(vocabulary: Vocabulary) -> Json:
         "decoder": decoder,
         "model": _of(
             "WordPiece",
-            unk_token=unknown,
+            unk_token=texts[unknown],
             continuing_subword_prefix=prefix,
             max_input_chars_per_word=MAX_WORD,
             vocab=by_text,
