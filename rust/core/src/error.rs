@@ -5,6 +5,8 @@ pub(crate) mod nearest;
 use crate::token::TokenId;
 
 /// Defines an enum as a table: each variant with its fields and its message.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! messages {
     ($(#[$attribute:meta])* pub enum $error:ident {
         $($(#[$doc:meta])* $variant:ident

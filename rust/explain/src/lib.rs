@@ -27,7 +27,6 @@ mod why;
 mod wordpiece;
 mod xcda;
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -41,7 +40,7 @@ use trace::{CodePoint, Fragment, Steps, Token, Trace};
 use ggtok_core::internals::Fragment as Input;
 use ggtok_core::unicode::utf8;
 use ggtok_core::vocab::{Kind, Strings};
-use ggtok_core::{AsText, EncodeError, EncodeOptions, TokenId, Tokenizer};
+use ggtok_core::{AsText, EncodeError, EncodeOptions, TokenId, Tokenizer, messages};
 
 /// The longest text that can be explained, in bytes.
 const MAX_TEXT: usize = 1 << 20;
@@ -110,47 +109,29 @@ enum Tracer {
     Test,
 }
 
-/// Why a text cannot be explained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "fields say what they are")]
-#[rustfmt::skip]
-pub enum ExplainError {
-    /// The text cannot be encoded.
-    Encode(EncodeError),
-    /// The text is too long for a useful trace.
-    TextTooLong { len: usize },
-    /// A word of a double array is empty. Words are numbered from 0.
-    EmptyWord { word: usize },
-    /// A word of a double array has a zero byte, which its packed form needs for values.
-    ZeroByte { word: usize, offset: usize },
-    /// The text takes more steps than a trace records.
-    TooManySteps { limit: usize },
-    /// A pattern of the pre-tokenizer takes too long on this text with a backtracking engine.
-    PatternTooSlow,
-    /// A range is empty, reversed, or extends beyond the text.
-    Range { start: usize, end: usize, len: usize },
-}
-
-impl fmt::Display for ExplainError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Encode(error) => error.fmt(f),
-            Self::TextTooLong { len } => {
-                write!(f, "a text of {len} bytes is longer than the {MAX_TEXT} that can be explained")
-            }
-            Self::EmptyWord { word } => write!(f, "word {word} is empty"),
-            Self::ZeroByte { word, offset } => {
-                write!(f, "word {word} has a zero byte at offset {offset}, which no key of an XCDA may have")
-            }
-            Self::TooManySteps { limit } => {
-                write!(f, "the text takes more than the {limit} steps that a trace records: explain a part of it")
-            }
-            Self::PatternTooSlow => f.write_str("a pattern of the pre-tokenizer takes too long on this text"),
-            Self::Range { start, end, len } => {
-                write!(f, "bytes {start} to {end} are not a part of a text of {len} bytes")
-            }
-        }
+messages! {
+    /// Why a text cannot be explained.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[non_exhaustive]
+    #[allow(missing_docs, reason = "fields say what they are")]
+    pub enum ExplainError {
+        /// The text cannot be encoded.
+        Encode(error: EncodeError) => "{error}";
+        /// The text is too long for a useful trace.
+        TextTooLong { len: usize } => "a text of {len} bytes is longer than the {MAX_TEXT} that can be explained";
+        /// A word of a double array is empty. Words are numbered from 0.
+        EmptyWord { word: usize } => "word {word} is empty";
+        /// A word of a double array has a zero byte, which its packed form needs for values.
+        ZeroByte { word: usize, offset: usize } =>
+            "word {word} has a zero byte at offset {offset}, which no key of an XCDA may have";
+        /// The text takes more steps than a trace records.
+        TooManySteps { limit: usize } =>
+            "the text takes more than the {limit} steps that a trace records: explain a part of it";
+        /// A pattern of the pre-tokenizer takes too long on this text with a backtracking engine.
+        PatternTooSlow => "a pattern of the pre-tokenizer takes too long on this text";
+        /// A range is empty, reversed, or extends beyond the text.
+        Range { start: usize, end: usize, len: usize } =>
+            "bytes {start} to {end} are not a part of a text of {len} bytes";
     }
 }
 

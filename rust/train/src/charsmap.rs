@@ -12,11 +12,10 @@ mod array;
 mod unicode;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use ggtok_core::VocabularyError;
 use ggtok_core::internals::Charsmap;
 use ggtok_core::internals::interrupt::{self, Ticker};
+use ggtok_core::{VocabularyError, messages};
 
 use super::Normalize;
 
@@ -29,44 +28,28 @@ pub struct NormalizationRules {
     rules: BTreeMap<String, String>,
 }
 
-/// Why rules cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "fields say what they are")]
-#[rustfmt::skip]
-pub enum RulesError {
-    /// There are no rules of this name.
-    UnknownName { name: String },
-    /// A line, counted from 1, has a word that is not a code point.
-    CodePoint { line: usize, word: String },
-    /// A line has no sequence to replace.
-    Empty { line: usize },
-    /// Two lines replace the same sequence.
-    Duplicate { line: usize, sequence: String },
-    /// A sequence has more than 255 bytes.
-    TooLong { line: usize, len: usize },
-    /// The double array needs more units than 21 bits can number.
-    TooLarge,
-}
-
-impl fmt::Display for RulesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownName { name } => {
-                write!(f, "unknown normalization {name:?}; known names are {}", NormalizationRules::NAMES.join(", "))
-            }
-            Self::CodePoint { line, word } => {
-                write!(f, "line {line} of the rules: {word:?} is not a code point in hexadecimal other than 0")
-            }
-            Self::Empty { line } => write!(f, "line {line} of the rules has no code points before the tab"),
-            Self::Duplicate { line, sequence } => {
-                write!(f, "line {line} of the rules replaces {sequence:?}, and so does an earlier one")
-            }
-            Self::TooLong { line, len } => {
-                write!(f, "line {line} of the rules replaces {len} bytes of UTF-8; at most {MAX_LEN} are possible")
-            }
-            Self::TooLarge => f.write_str("there are too many rules for a character map"),
-        }
+messages! {
+    /// Why rules cannot be used.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[non_exhaustive]
+    #[allow(missing_docs, reason = "fields say what they are")]
+    pub enum RulesError {
+        /// There are no rules of this name.
+        UnknownName { name: String } =>
+            "unknown normalization {name:?}; known names are {}", NormalizationRules::NAMES.join(", ");
+        /// A line, counted from 1, has a word that is not a code point.
+        CodePoint { line: usize, word: String } =>
+            "line {line} of the rules: {word:?} is not a code point in hexadecimal other than 0";
+        /// A line has no sequence to replace.
+        Empty { line: usize } => "line {line} of the rules has no code points before the tab";
+        /// Two lines replace the same sequence.
+        Duplicate { line: usize, sequence: String } =>
+            "line {line} of the rules replaces {sequence:?}, and so does an earlier one";
+        /// A sequence has more than 255 bytes.
+        TooLong { line: usize, len: usize } =>
+            "line {line} of the rules replaces {len} bytes of UTF-8; at most {MAX_LEN} are possible";
+        /// The double array needs more units than 21 bits can number.
+        TooLarge => "there are too many rules for a character map";
     }
 }
 

@@ -28,8 +28,9 @@ mod words;
 mod work;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::ops::ControlFlow;
+
+use ggtok_core::messages;
 
 pub use bpe::{BpeSettings, BpeTrainer};
 pub use charsmap::{NormalizationRules, RulesError, normalizer};
@@ -132,60 +133,39 @@ impl Trained {
     }
 }
 
-/// Why a vocabulary cannot be trained.
-#[derive(Debug)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "fields say what they are")]
-#[rustfmt::skip]
-pub enum TrainError {
-    /// The corpus has no words.
-    EmptyCorpus,
-    /// There are more symbols than 32-bit positions.
-    TooLarge { symbols: usize },
-    /// The vocabulary has no room for special tokens and alphabet.
-    VocabTooSmall { size: usize, special: usize, alphabet: usize },
-    /// The texts have nothing for new tokens.
-    NothingToAdd,
-    /// Two tokens have the same text.
-    DuplicateToken { text: String, first: usize, second: usize },
-    /// A setting has an invalid value.
-    Setting { name: &'static str, value: String, expected: &'static str },
-    /// A pre-tokenizer that llama.cpp does not have; known names, nearest first.
-    UnknownPreTokenizer { name: String, nearest: Vec<&'static str> },
-    /// The most frequent words do not fit into the memory for counted words. Both are in bytes.
-    Memory { memory: u64, needed: u64 },
-    /// The file for words that do not fit into memory cannot be used.
-    Spill(std::io::Error),
-    /// `progress` ended the training.
-    Stopped,
-}
-
-impl fmt::Display for TrainError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::EmptyCorpus => f.write_str("the corpus has no words to train on"),
-            Self::TooLarge { symbols } => {
-                write!(f, "the distinct words have {symbols} symbols, more than 32-bit positions can number")
-            }
-            Self::VocabTooSmall { size, special, alphabet } => write!(
-                f,
-                "vocab_size {size} is too small: {special} special tokens and {alphabet} of the alphabet need {}",
-                special + alphabet
-            ),
-            Self::DuplicateToken { text, first, second } => {
-                write!(f, "tokens {first} and {second} would share the text {text:?}")
-            }
-            Self::NothingToAdd => f.write_str("the texts add no tokens: no two tokens of the base are together twice"),
-            Self::Setting { name, value, expected } => write!(f, "{name} must be {expected}, not {value}"),
-            Self::UnknownPreTokenizer { name, nearest } => {
-                write!(f, "unknown pre-tokenizer {name:?}; the nearest known are {}", nearest.join(", "))
-            }
-            Self::Memory { memory, needed } => {
-                write!(f, "{memory} bytes of memory have no room for the most frequent words; all words take {needed}")
-            }
-            Self::Spill(error) => write!(f, "the file for words that do not fit into memory cannot be used: {error}"),
-            Self::Stopped => f.write_str("the training was stopped"),
-        }
+messages! {
+    /// Why a vocabulary cannot be trained.
+    #[derive(Debug)]
+    #[non_exhaustive]
+    #[allow(missing_docs, reason = "fields say what they are")]
+    pub enum TrainError {
+        /// The corpus has no words.
+        EmptyCorpus => "the corpus has no words to train on";
+        /// There are more symbols than 32-bit positions.
+        TooLarge { symbols: usize } =>
+            "the distinct words have {symbols} symbols, more than 32-bit positions can number";
+        /// The vocabulary has no room for special tokens and alphabet.
+        VocabTooSmall { size: usize, special: usize, alphabet: usize } =>
+            "vocab_size {size} is too small: {special} special tokens and {alphabet} of the alphabet need {}",
+            special + alphabet;
+        /// The texts have nothing for new tokens.
+        NothingToAdd => "the texts add no tokens: no two tokens of the base are together twice";
+        /// Two tokens have the same text.
+        DuplicateToken { text: String, first: usize, second: usize } =>
+            "tokens {first} and {second} would share the text {text:?}";
+        /// A setting has an invalid value.
+        Setting { name: &'static str, value: String, expected: &'static str } =>
+            "{name} must be {expected}, not {value}";
+        /// A pre-tokenizer that llama.cpp does not have; known names, nearest first.
+        UnknownPreTokenizer { name: String, nearest: Vec<&'static str> } =>
+            "unknown pre-tokenizer {name:?}; the nearest known are {}", nearest.join(", ");
+        /// The most frequent words do not fit into the memory for counted words. Both are in bytes.
+        Memory { memory: u64, needed: u64 } =>
+            "{memory} bytes of memory have no room for the most frequent words; all words take {needed}";
+        /// The file for words that do not fit into memory cannot be used.
+        Spill(error: std::io::Error) => "the file for words that do not fit into memory cannot be used: {error}";
+        /// `progress` ended the training.
+        Stopped => "the training was stopped";
     }
 }
 
