@@ -25,8 +25,8 @@ use ggtok_core::internals::{Rewritten, c_string};
 use ggtok_core::unicode::{self, utf8};
 use ggtok_core::vocab::{Strings, Vocabulary};
 
-use super::limit::Limit;
-use super::merging::{Merge, characters, left_over, merge};
+use super::limit::Tracing;
+use super::merging::{Merge, merge, spell_out};
 use super::origins;
 use super::patterns::{Pattern, Patterns};
 use super::trace::{Bpe, ByteToken, Merging, Pass, Piece, Range, SymbolTokens};
@@ -70,14 +70,14 @@ impl BpeTracer {
     }
 
     /// Traces a text.
-    pub(super) fn trace(&self, vocabulary: &Vocabulary, text: &[u8], limit: &mut Limit) -> Result<Traced<Bpe>> {
-        let (text, rewritten, words) = rewrite(vocabulary, text, limit)?;
+    pub(super) fn trace(&self, text: &[u8], tracing: &mut Tracing<'_>) -> Result<Traced<Bpe>> {
+        let (text, rewritten, words) = rewrite(text, tracing)?;
         let mut passes: Vec<Pass> = self.patterns.0.iter().map(Pattern::pass).collect();
         for word in &words {
             let shift = |at: usize| at + word.start;
             for (pass, cuts) in passes.iter_mut().zip(self.patterns.passes(&text.text[word.start..word.end])?) {
                 for mut cut in cuts {
-                    limit.step(0)?;
+                    tracing.limit.step(0)?;
                     (cut.start, cut.end) = (shift(cut.start), shift(cut.end));
                     pass.cuts.push(cut);
                 }
@@ -88,7 +88,7 @@ impl BpeTracer {
         let mut pieces = Vec::new();
         let mut tokens = Vec::new();
         for cut in cuts {
-            let traced = self.trace_piece(vocabulary, &text.text[cut.start..cut.end], cut.start, limit)?;
+            let traced = self.trace_piece(&text.text[cut.start..cut.end], cut.start, tracing)?;
             pieces.push(traced.steps);
             tokens.extend(traced.tokens.into_iter().map(|(id, range)| (id, text.span(range))));
         }
@@ -98,14 +98,9 @@ impl BpeTracer {
     }
 
     /// Traces a piece that starts at byte `start` of the text. Its tokens have ranges in the text.
-    fn trace_piece(
-        &self,
-        vocabulary: &Vocabulary,
-        text: &[u8],
-        start: usize,
-        limit: &mut Limit,
-    ) -> Result<Traced<Piece>> {
-        limit.step(text.len())?;
+    fn trace_piece(&self, text: &[u8], start: usize, tracing: &mut Tracing<'_>) -> Result<Traced<Piece>> {
+        let vocabulary = tracing.vocabulary;
+        tracing.limit.step(text.len())?;
         let spelled = if self.is_spelled { spell(text) } else { text.to_vec() };
         let is_whole =
             vocabulary.settings().ignore_merges || self.whole_newlines && text.iter().all(|&byte| byte == b'\n');
@@ -126,7 +121,7 @@ impl BpeTracer {
         }
 
         let is_raw_space = |text: &[u8]| vocabulary.settings().escape_whitespaces && text == b" ";
-        let merging = merge(characters(&spelled, limit)?, limit, |left, right| {
+        let merging = merge(&spelled, &mut tracing.limit, |left, right| {
             // llama.cpp aborts here.
             if !self.is_spelled && (is_raw_space(left) || is_raw_space(right)) {
                 return None;
@@ -136,29 +131,19 @@ impl BpeTracer {
             Some(Merge { score: None, rank: Some(rank), token: vocabulary.id(&rule.0) })
         })?;
 
-        let mut symbols = Vec::new();
-        let mut tokens = Vec::new();
-        // Where each byte of the spelled piece is in the text.
-        let mut places = Vec::with_capacity(spelled.len() + 1);
+        let Traced { steps: symbols, tokens } = spell_out(&merging, tracing, |byte| {
+            let text = if self.is_spelled { Bytes(vec![byte]) } else { Bytes::from(&byte_text(byte)) };
+            let token = vocabulary.id(&text.0);
+            ByteToken { text, token }
+        })?;
+        // Where the byte that each byte of the spelled piece stands for is in the text.
+        let mut places = Vec::with_capacity(spelled.len());
         for (&byte, at) in text.iter().zip(start..) {
             let len = if self.is_spelled { byte_level::spell(byte).1 } else { 1 };
             places.extend(std::iter::repeat_n(at, len));
         }
-        places.push(start + text.len());
-        for (at, symbol) in left_over(&merging) {
-            limit.step(symbol.n)?;
-            let token = vocabulary.id(&symbol.text.0);
-            tokens.extend(token.map(|id| (id, places[at]..places[at + symbol.n])));
-            let mut bytes = Vec::new();
-            for (&byte, at) in symbol.text.0.iter().zip(at..).filter(|_| token.is_none()) {
-                limit.step(0)?;
-                let text = if self.is_spelled { Bytes(vec![byte]) } else { Bytes::from(&byte_text(byte)) };
-                let token = vocabulary.id(&text.0);
-                tokens.extend(token.map(|id| (id, places[at]..places[at] + 1)));
-                bytes.push(ByteToken { text, token });
-            }
-            symbols.push(SymbolTokens { text: symbol.text.clone(), token, bytes });
-        }
+        let in_text = |range: std::ops::Range<usize>| places[range.start]..places[range.end - 1] + 1;
+        let tokens = tokens.into_iter().map(|(id, range)| (id, in_text(range))).collect();
         Ok(Traced { steps: piece(merging, symbols), tokens })
     }
 }
@@ -173,11 +158,8 @@ pub(super) fn spell(text: &[u8]) -> Vec<u8> {
 }
 
 /// A text as the patterns see it, how it was rewritten, and its words.
-fn rewrite(
-    vocabulary: &Vocabulary,
-    text: &[u8],
-    limit: &mut Limit,
-) -> Result<(Rewritten<'static>, Vec<&'static str>, Vec<Range>)> {
+fn rewrite(text: &[u8], tracing: &mut Tracing<'_>) -> Result<(Rewritten<'static>, Vec<&'static str>, Vec<Range>)> {
+    let Tracing { vocabulary, limit } = tracing;
     let settings = vocabulary.settings();
     let drops_whitespace = vocabulary.model() == "whitespace";
     let mut out = Rewritten::empty(0, true);

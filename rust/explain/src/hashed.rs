@@ -5,20 +5,19 @@
 
 use ggtok_core::TokenId;
 use ggtok_core::internals::Fragment;
-use ggtok_core::vocab::Vocabulary;
 
-use super::limit::Limit;
+use super::limit::Tracing;
 use super::trace::{HashedGroup, Test};
 use super::{Result, Traced};
 
 /// Traces a fragment.
-pub(super) fn trace(vocabulary: &Vocabulary, fragment: Fragment<'_>, limit: &mut Limit) -> Result<Traced<Test>> {
+pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Test>> {
     let mut groups = Vec::new();
     for (index, bytes) in fragment.text.chunks(5).enumerate() {
-        limit.step(bytes.len())?;
+        tracing.limit.step(bytes.len())?;
         let start = 5 * index;
         let hash = bytes.iter().fold(0, |hash, &byte| hash * 31 + u64::from(byte));
-        let token = (hash % vocabulary.len() as u64) as TokenId;
+        let token = (hash % tracing.vocabulary.len() as u64) as TokenId;
         groups.push(HashedGroup { start, end: start + bytes.len(), hash, token });
     }
     let tokens = groups.iter().map(|group| (group.token, group.start..group.end)).collect();

@@ -10,10 +10,9 @@ use memchr::memmem;
 
 use ggtok_core::TokenId;
 use ggtok_core::internals::{DNA_MARKER, Rewritten};
-use ggtok_core::vocab::Vocabulary;
 
 use super::bpe::BpeTracer;
-use super::limit::Limit;
+use super::limit::Tracing;
 use super::origins;
 use super::trace::{HybridDna, Kmer, Stretch};
 use super::{Bytes, Result, Traced};
@@ -24,12 +23,8 @@ const OPEN: &[u8] = b"<dna>";
 const CLOSE: &[u8] = b"</dna>";
 
 /// Traces a text. Returns `None` if the vocabulary lacks a tag.
-pub(super) fn trace(
-    bpe: &BpeTracer,
-    vocabulary: &Vocabulary,
-    text: &[u8],
-    limit: &mut Limit,
-) -> Result<Option<Traced<HybridDna>>> {
+pub(super) fn trace(bpe: &BpeTracer, text: &[u8], tracing: &mut Tracing<'_>) -> Result<Option<Traced<HybridDna>>> {
+    let vocabulary = tracing.vocabulary;
     let tags = [OPEN, CLOSE, b"<oov>"].map(|text| vocabulary.id(text));
     let [Some(open), Some(close), Some(oov)] = tags else { return Ok(None) };
     // llama.cpp escapes spaces before it looks for tags.
@@ -50,18 +45,18 @@ pub(super) fn trace(
         let stretch = Stretch { start: at, end, tag: None, kmers: Vec::new(), bpe: None };
         let inside = &escaped.text[at..end];
         if in_dna {
-            let kmers = kmers(vocabulary, inside, at, oov, limit)?;
+            let kmers = kmers(inside, at, oov, tracing)?;
             tokens.extend(kmers.iter().map(|kmer| (kmer.token, escaped.span(kmer.start..kmer.end))));
             stretches.push(Stretch { kmers, ..stretch });
         } else if !inside.is_empty() {
-            let traced = bpe.trace(vocabulary, inside, limit)?;
+            let traced = bpe.trace(inside, tracing)?;
             let shifted = traced.tokens.into_iter().map(|(id, range)| (id, at + range.start..at + range.end));
             tokens.extend(shifted.map(|(id, range)| (id, escaped.span(range))));
             stretches.push(Stretch { bpe: Some(traced.steps), ..stretch });
         }
         at = end;
         if let Some(start) = found {
-            limit.step(0)?;
+            tracing.limit.step(0)?;
             at += tag.len();
             tokens.push((id, escaped.span(start..at)));
             stretches.push(Stretch { start, end: at, tag: Some(id), kmers: Vec::new(), bpe: None });
@@ -73,13 +68,13 @@ pub(super) fn trace(
 }
 
 /// The k-mers of letters that start at byte `start` of the text.
-fn kmers(vocabulary: &Vocabulary, letters: &[u8], start: usize, oov: TokenId, limit: &mut Limit) -> Result<Vec<Kmer>> {
+fn kmers(letters: &[u8], start: usize, oov: TokenId, tracing: &mut Tracing<'_>) -> Result<Vec<Kmer>> {
     let mut kmers = Vec::new();
     for (letters, start) in letters.chunks(K).zip((start..).step_by(K)) {
-        limit.step(K)?;
+        tracing.limit.step(K)?;
         let mut text = letters.to_ascii_uppercase();
         text.resize(K, b'A');
-        let known = vocabulary.id(&[&text[..], DNA_MARKER].concat());
+        let known = tracing.vocabulary.id(&[&text[..], DNA_MARKER].concat());
         kmers.push(Kmer {
             start,
             end: start + letters.len(),

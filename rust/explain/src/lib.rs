@@ -33,7 +33,7 @@ use std::sync::Arc;
 pub use patterns::regex_matches;
 
 use bytes::Bytes;
-use limit::Limit;
+use limit::{Limit, Tracing};
 use special::Item;
 use trace::{CodePoint, Fragment, Steps, Token, Trace};
 
@@ -180,12 +180,12 @@ impl Explainer {
         let vocabulary = self.tokenizer.vocabulary();
         let (added_before, added_after) = self.tokenizer.added_tokens(add_special)?;
         let added_before = added_before.filter(|_| !continues);
-        let mut limit = Limit::default();
-        let code_points = code_points(text, &mut limit)?;
-        let special::Partition { matches, items } = special::partition(vocabulary, text, parse_special, &mut limit)?;
+        let mut tracing = Tracing { vocabulary, limit: Limit::default() };
+        let code_points = code_points(text, &mut tracing.limit)?;
+        let special::Partition { matches, items } = special::partition(text, parse_special, &mut tracing)?;
         let mut unread = Vec::new();
         if !parse_special {
-            unread = special::partition(vocabulary, text, true, &mut limit)?.matches;
+            unread = special::partition(text, true, &mut tracing)?.matches;
             unread.retain(|found| found.attribute != "user_defined");
         }
 
@@ -194,7 +194,7 @@ impl Explainer {
         let mut after_special = true;
         let mut continues_here = continues;
         for item in items {
-            limit.step(0)?;
+            tracing.limit.step(0)?;
             let index = fragments.len();
             let first_token = tokens.len();
             let (token, (start, end), steps, found) = match item {
@@ -205,13 +205,13 @@ impl Explainer {
                 Item::Text(start, end) => {
                     let text = &text[start..end];
                     let fragment = Input { text, start, after_special, continues: continues_here, is_utf8: false };
-                    let Traced { steps, tokens } = self.trace(fragment, &mut limit)?;
+                    let Traced { steps, tokens } = self.trace(fragment, &mut tracing)?;
                     (None, (start, end), Some(steps), tokens)
                 }
             };
             (after_special, continues_here) = (token.is_some(), false);
             for (id, range) in found {
-                limit.step(0)?;
+                tracing.limit.step(0)?;
                 tokens.push(self.token(id, start + range.start..start + range.end, Some(index)));
             }
             fragments.push(Fragment { start, end, token, steps, first_token, num_tokens: tokens.len() - first_token });
@@ -236,23 +236,22 @@ impl Explainer {
     }
 
     /// What the vocabulary's algorithm does with a fragment.
-    fn trace(&self, fragment: Input<'_>, limit: &mut Limit) -> Result<Traced<Steps>> {
-        let vocabulary = self.tokenizer.vocabulary();
+    fn trace(&self, fragment: Input<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
         match &self.tracer {
             Tracer::Bpe(bpe) => {
-                if vocabulary.model() == "hybriddna"
-                    && let Some(traced) = hybrid_dna::trace(bpe, vocabulary, fragment.text, limit)?
+                if tracing.vocabulary.model() == "hybriddna"
+                    && let Some(traced) = hybrid_dna::trace(bpe, fragment.text, tracing)?
                 {
                     return Ok(traced.map(Steps::HybridDna));
                 }
-                Ok(bpe.trace(vocabulary, fragment.text, limit)?.map(Steps::Bpe))
+                Ok(bpe.trace(fragment.text, tracing)?.map(Steps::Bpe))
             }
-            Tracer::Spm => Ok(spm::trace(vocabulary, fragment, limit)?.map(Steps::Spm)),
-            Tracer::WordPiece => Ok(wordpiece::trace(vocabulary, fragment, limit)?.map(Steps::WordPiece)),
-            Tracer::Unigram(unigram) => Ok(unigram.trace(vocabulary, fragment, limit)?.map(Steps::Unigram)),
-            Tracer::Rwkv(rwkv) => Ok(rwkv.trace(vocabulary, fragment, limit)?.map(Steps::Rwkv)),
-            Tracer::Plamo2(plamo2) => Ok(plamo2.trace(vocabulary, fragment, limit)?.map(Steps::Plamo2)),
-            Tracer::Test => Ok(hashed::trace(vocabulary, fragment, limit)?.map(Steps::Test)),
+            Tracer::Spm => Ok(spm::trace(fragment, tracing)?.map(Steps::Spm)),
+            Tracer::WordPiece => Ok(wordpiece::trace(fragment, tracing)?.map(Steps::WordPiece)),
+            Tracer::Unigram(unigram) => Ok(unigram.trace(fragment, tracing)?.map(Steps::Unigram)),
+            Tracer::Rwkv(rwkv) => Ok(rwkv.trace(fragment, tracing)?.map(Steps::Rwkv)),
+            Tracer::Plamo2(plamo2) => Ok(plamo2.trace(fragment, tracing)?.map(Steps::Plamo2)),
+            Tracer::Test => Ok(hashed::trace(fragment, tracing)?.map(Steps::Test)),
             Tracer::None => Err(EncodeError::NoVocabulary.into()),
         }
     }

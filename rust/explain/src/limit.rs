@@ -1,6 +1,7 @@
 //! Limits what a trace records, so that no text can exhaust the memory.
 
 use ggtok_core::internals::interrupt;
+use ggtok_core::vocab::Vocabulary;
 
 use super::{ExplainError, Result};
 
@@ -11,6 +12,13 @@ const BYTES_PER_STEP: usize = 64;
 
 /// How many steps pass between two checks for an interrupt.
 const STEPS_PER_CHECK: usize = 1024;
+
+/// What tracers share: the vocabulary, and what the trace may still record.
+#[derive(Debug)]
+pub(super) struct Tracing<'v> {
+    pub vocabulary: &'v Vocabulary,
+    pub limit: Limit,
+}
 
 /// Counts down what a trace may still record, and regularly checks for an interrupt.
 #[derive(Debug)]

@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use ggtok_core::TokenId;
 use ggtok_core::unicode::utf8;
 
-use super::limit::Limit;
-use super::trace::{Bigram, Merging, Pop, Symbol};
-use super::{Bytes, Result};
+use super::limit::{Limit, Tracing};
+use super::trace::{Bigram, ByteToken, Merging, Pop, Symbol, SymbolTokens};
+use super::{Bytes, Result, Traced};
 
 /// What makes a pair of symbols merge: SPM has a score, byte-pair encoding a rank.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +45,7 @@ pub(super) fn priority(bigram: &Bigram) -> Priority {
 }
 
 /// The characters of a text as symbols.
-pub(super) fn characters(text: &[u8], limit: &mut Limit) -> Result<Vec<Symbol>> {
+fn characters(text: &[u8], limit: &mut Limit) -> Result<Vec<Symbol>> {
     let mut symbols = Vec::new();
     let mut at = 0;
     while at < text.len() {
@@ -66,9 +66,9 @@ pub(super) fn characters(text: &[u8], limit: &mut Limit) -> Result<Vec<Symbol>> 
     Ok(symbols)
 }
 
-/// Merges symbols. `merge_of` says whether two texts merge.
+/// Merges the characters of a text. `merge_of` says whether two texts merge.
 pub(super) fn merge(
-    symbols: Vec<Symbol>,
+    text: &[u8],
     limit: &mut Limit,
     merge_of: impl Fn(&[u8], &[u8]) -> Option<Merge>,
 ) -> Result<Merging> {
@@ -83,6 +83,7 @@ pub(super) fn merge(
         Ok(Some(Bigram { left, right, size: text.0.len(), text, score, rank, token }))
     };
 
+    let symbols = characters(text, limit)?;
     let mut merged = symbols.clone();
     // Of equal pairs, the one added first comes first.
     let mut queue = BTreeMap::new();
@@ -121,11 +122,30 @@ pub(super) fn merge(
     Ok(Merging { symbols, queue: seeded, pops, merged })
 }
 
-/// The remaining symbols, each with its start in the text.
-pub(super) fn left_over(merging: &Merging) -> impl Iterator<Item = (usize, &Symbol)> {
-    let mut at = 0;
-    merging.merged.iter().filter(|symbol| symbol.n > 0).map(move |symbol| {
-        at += symbol.n;
-        (at - symbol.n, symbol)
-    })
+/// How the remaining symbols become tokens, whose ranges are in the text that merged. A symbol that is not a token is
+/// spelled: `byte_token` has the token of a byte.
+pub(super) fn spell_out(
+    merging: &Merging,
+    Tracing { vocabulary, limit }: &mut Tracing<'_>,
+    byte_token: impl Fn(u8) -> ByteToken,
+) -> Result<Traced<Vec<SymbolTokens>>> {
+    let mut steps = Vec::new();
+    let mut tokens = Vec::new();
+    let mut end = 0;
+    for Symbol { text, n, .. } in merging.merged.iter().filter(|symbol| symbol.n > 0) {
+        limit.step(*n)?;
+        let start = end;
+        end += n;
+        let token = vocabulary.id(&text.0);
+        tokens.extend(token.map(|id| (id, start..end)));
+        let mut bytes = Vec::new();
+        for (&byte, at) in text.0.iter().zip(start..).filter(|_| token.is_none()) {
+            limit.step(0)?;
+            let byte = byte_token(byte);
+            tokens.extend(byte.token.map(|id| (id, at..at + 1)));
+            bytes.push(byte);
+        }
+        steps.push(SymbolTokens { text: text.clone(), token, bytes });
+    }
+    Ok(Traced { steps, tokens })
 }

@@ -22,7 +22,7 @@ use ggtok_core::internals::{Fragment, Rewritten};
 use ggtok_core::unicode::utf8;
 use ggtok_core::vocab::Vocabulary;
 
-use super::limit::Limit;
+use super::limit::Tracing;
 use super::origins;
 use super::texts::SortedTexts;
 use super::trace::{CostCandidate, CostPosition, CostStep, Plamo2};
@@ -61,17 +61,12 @@ impl Plamo2Tracer {
     }
 
     /// Traces a fragment.
-    pub(super) fn trace(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        limit: &mut Limit,
-    ) -> Result<Traced<Plamo2>> {
+    pub(super) fn trace(&self, fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Plamo2>> {
         let rewritten = canonical(fragment.text);
         let text = &rewritten.text[..];
         let skipped_bom = !fragment.continues && text.starts_with(BYTE_ORDER_MARK);
         let start = if skipped_bom { BYTE_ORDER_MARK.len() } else { 0 };
-        let positions = self.positions(vocabulary, text, start, limit)?;
+        let positions = self.positions(text, start, tracing)?;
 
         let mut path = Vec::new();
         let mut tokens = Vec::new();
@@ -98,26 +93,20 @@ impl Plamo2Tracer {
     }
 
     /// The best way from each place, from the end to `start`.
-    fn positions(
-        &self,
-        vocabulary: &Vocabulary,
-        text: &[u8],
-        start: usize,
-        limit: &mut Limit,
-    ) -> Result<Vec<CostPosition>> {
+    fn positions(&self, text: &[u8], start: usize, tracing: &mut Tracing<'_>) -> Result<Vec<CostPosition>> {
         let mut positions = Vec::new();
         let mut costs = vec![0; text.len() + 1];
         let mut end = text.len();
         let mut state = text.len()..text.len();
         while end > start {
             let at = (start..end).rfind(|&at| utf8::is_boundary(text, at)).unwrap_or(start);
-            state = at..self.next_state(vocabulary, text, at, state, limit)?;
+            state = at..self.next_state(text, at, state, tracing)?;
 
             let mut candidates = Vec::new();
             let mut is_hidden = false;
             for len in (1..=state.len()).rev().filter(|len| utf8::is_boundary(text, at + len)) {
-                limit.step(len)?;
-                let Some((token, cost)) = self.token(vocabulary, &text[at..at + len]) else { continue };
+                tracing.limit.step(len)?;
+                let Some((token, cost)) = self.token(tracing.vocabulary, &text[at..at + len]) else { continue };
                 if cost < LOWEST_UNUSED_COST {
                     candidates.push(candidate(Some(token), &text[at..at + len], cost, costs[at + len]));
                 }
@@ -147,21 +136,14 @@ impl Plamo2Tracer {
     ///
     /// llama.cpp looks through the rows of that state: the states that it starts with, longest first, up to one with
     /// the cost of an unknown character. One of them, with the character before it, makes the next state.
-    fn next_state(
-        &self,
-        vocabulary: &Vocabulary,
-        text: &[u8],
-        at: usize,
-        after: Range<usize>,
-        limit: &mut Limit,
-    ) -> Result<usize> {
+    fn next_state(&self, text: &[u8], at: usize, after: Range<usize>, tracing: &mut Tracing<'_>) -> Result<usize> {
         for end in (after.start..=after.end).rev().filter(|&end| utf8::is_boundary(text, end)) {
-            limit.step(2 * (end - at))?;
+            tracing.limit.step(2 * (end - at))?;
             let row = &text[after.start..end];
             if self.is_state(row) && self.is_state(&text[at..end]) {
                 return Ok(end);
             }
-            if self.token(vocabulary, row).is_some_and(|(_, cost)| cost == UNKNOWN_COST) {
+            if self.token(tracing.vocabulary, row).is_some_and(|(_, cost)| cost == UNKNOWN_COST) {
                 break;
             }
         }

@@ -12,7 +12,7 @@ use ggtok_core::internals::spelling::unescape_rwkv;
 use ggtok_core::vocab::Vocabulary;
 use ggtok_core::{NULL_TOKEN, TokenId};
 
-use super::limit::Limit;
+use super::limit::Tracing;
 use super::texts::SortedTexts;
 use super::trace::{Match, Rwkv, TrieStep};
 use super::{Result, Traced};
@@ -32,13 +32,8 @@ impl RwkvTracer {
     }
 
     /// Traces a fragment.
-    pub(super) fn trace(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        limit: &mut Limit,
-    ) -> Result<Traced<Rwkv>> {
-        let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
+    pub(super) fn trace(&self, fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Rwkv>> {
+        let unknown = tracing.vocabulary.special().unk.unwrap_or(NULL_TOKEN);
         let mut matches = Vec::new();
         let mut start = 0;
         while start < fragment.text.len() {
@@ -46,7 +41,7 @@ impl RwkvTracer {
             let mut walk = Vec::new();
             let mut longest = None;
             for (&byte, end) in fragment.text[start..].iter().zip(start + 1..) {
-                limit.step(0)?;
+                tracing.limit.step(0)?;
                 let Some(child) = self.0.child(&node, byte) else {
                     walk.push(TrieStep { byte, token: None, matched: false });
                     break;

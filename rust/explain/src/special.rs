@@ -8,9 +8,9 @@
 
 use memchr::memmem;
 
-use ggtok_core::vocab::{Attributes, Vocabulary};
+use ggtok_core::vocab::Attributes;
 
-use super::limit::Limit;
+use super::limit::Tracing;
 use super::trace::SpecialMatch;
 use super::{Bytes, Result};
 
@@ -33,12 +33,8 @@ pub(super) enum Item {
 }
 
 /// Partitions a text. Control and unknown tokens are searched for only with `parse_special`.
-pub(super) fn partition(
-    vocabulary: &Vocabulary,
-    text: &[u8],
-    parse_special: bool,
-    limit: &mut Limit,
-) -> Result<Partition> {
+pub(super) fn partition(text: &[u8], parse_special: bool, tracing: &mut Tracing<'_>) -> Result<Partition> {
+    let vocabulary = tracing.vocabulary;
     let mut partition = Partition::default();
     if !text.is_empty() {
         partition.items.push(Item::Text(0, text.len()));
@@ -57,7 +53,7 @@ pub(super) fn partition(
                 continue;
             };
             while let Some(found) = memmem::find(&text[start..end], needle) {
-                limit.step(needle.len())?;
+                tracing.limit.step(needle.len())?;
                 let token_start = start + found;
                 let token_end = token_start + needle.len();
                 let strips = |strip: Attributes| move |byte: &&u8| attributes.contains(strip) && is_space(**byte);

@@ -15,20 +15,20 @@ use std::collections::BTreeMap;
 
 use ggtok_core::internals::spelling::byte_text;
 use ggtok_core::internals::{Fragment, Rewritten};
-use ggtok_core::vocab::Vocabulary;
 
-use super::limit::Limit;
-use super::merging::{Merge, characters, left_over, merge};
+use super::limit::Tracing;
+use super::merging::{Merge, merge, spell_out};
 use super::origins;
-use super::trace::{ByteToken, RevMerge, Spm, SymbolTokens};
+use super::trace::{ByteToken, RevMerge, Spm};
 use super::{Bytes, Result, Traced};
 
 /// Traces a fragment.
-pub(super) fn trace(vocabulary: &Vocabulary, fragment: Fragment<'_>, limit: &mut Limit) -> Result<Traced<Spm>> {
+pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Spm>> {
+    let vocabulary = tracing.vocabulary;
     let space_prefix = vocabulary.settings().add_space_prefix && fragment.after_special && !fragment.continues;
     let escaped = Rewritten::escaped(fragment.text, 0, space_prefix, true);
 
-    let merging = merge(characters(&escaped.text, limit)?, limit, |left, right| {
+    let merging = merge(&escaped.text, &mut tracing.limit, |left, right| {
         let token = vocabulary.id(&[left, right].concat())?;
         Some(Merge { score: Some(vocabulary.score(token)), rank: None, token: Some(token) })
     })?;
@@ -42,25 +42,11 @@ pub(super) fn trace(vocabulary: &Vocabulary, fragment: Fragment<'_>, limit: &mut
     let rev_merge = rev_merge.into_iter();
     let rev_merge = rev_merge.map(|(text, (left, right))| RevMerge { text: Bytes::from(text), left, right }).collect();
 
-    let mut tokens = Vec::new();
-    let mut symbols = Vec::new();
-    for (start, symbol) in left_over(&merging) {
-        limit.step(symbol.n)?;
-        let token = vocabulary.id(&symbol.text.0);
-        let mut bytes = Vec::new();
-        match token {
-            Some(id) => tokens.push((id, escaped.span(start..start + symbol.n))),
-            None => {
-                for (&byte, at) in symbol.text.0.iter().zip(start..) {
-                    limit.step(0)?;
-                    let token = vocabulary.byte_token(byte).or(vocabulary.special().unk);
-                    bytes.push(ByteToken { text: Bytes::from(&byte_text(byte)), token });
-                    tokens.extend(token.map(|id| (id, escaped.span(at..at + 1))));
-                }
-            }
-        }
-        symbols.push(SymbolTokens { text: symbol.text.clone(), token, bytes });
-    }
+    let Traced { steps: symbols, tokens } = spell_out(&merging, tracing, |byte| ByteToken {
+        text: Bytes::from(&byte_text(byte)),
+        token: vocabulary.byte_token(byte).or(vocabulary.special().unk),
+    })?;
+    let tokens = tokens.into_iter().map(|(id, range)| (id, escaped.span(range))).collect();
     let origins = origins::of(&escaped);
     Ok(Traced {
         steps: Spm { space_prefix, escaped: Bytes::from(&escaped.text), origins, merging, rev_merge, symbols },

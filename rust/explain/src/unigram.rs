@@ -20,7 +20,7 @@ use ggtok_core::unicode::utf8;
 use ggtok_core::vocab::{Attributes, Settings, Vocabulary};
 use ggtok_core::{NULL_TOKEN, TokenId};
 
-use super::limit::Limit;
+use super::limit::{Limit, Tracing};
 use super::origins;
 use super::texts::SortedTexts;
 use super::trace::{Best, Candidate, LatticePosition, PathStep, Prefix, Unigram};
@@ -60,16 +60,12 @@ impl UnigramTracer {
     }
 
     /// Traces a fragment.
-    pub(super) fn trace(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        limit: &mut Limit,
-    ) -> Result<Traced<Unigram>> {
+    pub(super) fn trace(&self, fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Unigram>> {
+        let Tracing { vocabulary, limit } = tracing;
         let charsmap = Xcda::new(vocabulary.charsmap());
         let mut normalized = Rewritten::empty(0, true);
         let prefixes = self.normalize(vocabulary.settings(), fragment, charsmap, &mut normalized, limit)?;
-        let (positions, best) = self.lattice(vocabulary, &normalized.text, limit)?;
+        let (positions, best) = self.lattice(&normalized.text, tracing)?;
         let path = self.way_back(&best);
         let tokens = joined(&path).map(|(token, range)| (token, normalized.span(range))).collect();
         let steps = Unigram {
@@ -161,12 +157,8 @@ impl UnigramTracer {
     }
 
     /// Finds the best way to each place.
-    fn lattice(
-        &self,
-        vocabulary: &Vocabulary,
-        text: &[u8],
-        limit: &mut Limit,
-    ) -> Result<(Vec<LatticePosition>, Vec<Best>)> {
+    fn lattice(&self, text: &[u8], tracing: &mut Tracing<'_>) -> Result<(Vec<LatticePosition>, Vec<Best>)> {
+        let Tracing { vocabulary, limit } = tracing;
         let mut best: Vec<(f64, TokenId, usize)> = vec![(UNREACHED, self.unknown, 0); text.len() + 1];
         best[0].0 = 0.0;
         let mut positions = Vec::new();

@@ -16,16 +16,15 @@ use std::ops::Range;
 use ggtok_core::internals::spelling::ESCAPED_SPACE;
 use ggtok_core::internals::{Class, Fragment, Rewritten};
 use ggtok_core::unicode::{Flags, base_letter, flags, lowercase, utf8};
-use ggtok_core::vocab::Vocabulary;
 use ggtok_core::{NULL_TOKEN, TokenId};
 
-use super::limit::Limit;
+use super::limit::Tracing;
 use super::trace::{Attempt, NormalizedCodePoint, Word, WordPiece};
 use super::{Bytes, Result, Traced};
 
 /// Traces a fragment.
-pub(super) fn trace(vocabulary: &Vocabulary, fragment: Fragment<'_>, limit: &mut Limit) -> Result<Traced<WordPiece>> {
-    let code_points = normalize(vocabulary, fragment.text, limit)?;
+pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<WordPiece>> {
+    let code_points = normalize(fragment.text, tracing)?;
     let mut words = Vec::new();
     let mut tokens = Vec::new();
 
@@ -40,19 +39,19 @@ pub(super) fn trace(vocabulary: &Vocabulary, fragment: Fragment<'_>, limit: &mut
         let phantom = if is_continued && characters[0].role == "word" { &b""[..] } else { ESCAPED_SPACE };
         is_continued = false;
         if characters[0].role != "space" {
-            words.push(word(vocabulary, characters, phantom, &mut tokens, limit)?);
+            words.push(word(characters, phantom, &mut tokens, tracing)?);
         }
     }
-    let steps = WordPiece { code_points, words, max_token_len: vocabulary.max_token_len() };
+    let steps = WordPiece { code_points, words, max_token_len: tracing.vocabulary.max_token_len() };
     Ok(Traced { steps, tokens })
 }
 
 /// What happens to each code point.
-fn normalize(vocabulary: &Vocabulary, text: &[u8], limit: &mut Limit) -> Result<Vec<NormalizedCodePoint>> {
-    let settings = vocabulary.settings();
+fn normalize(text: &[u8], tracing: &mut Tracing<'_>) -> Result<Vec<NormalizedCodePoint>> {
+    let settings = tracing.vocabulary.settings();
     let mut code_points = Vec::new();
     for (code_point, Range { start, end }) in utf8::code_points(text) {
-        limit.step(0)?;
+        tracing.limit.step(0)?;
         let nfd = if settings.strip_accents { base_letter(code_point) } else { code_point };
         let role = match Class::of(nfd, settings.strip_accents) {
             Class::Plain => "word",
@@ -69,12 +68,12 @@ fn normalize(vocabulary: &Vocabulary, text: &[u8], limit: &mut Limit) -> Result<
 
 /// Finds the tokens of a word.
 fn word(
-    vocabulary: &Vocabulary,
     characters: &[&NormalizedCodePoint],
     phantom: &[u8],
     tokens: &mut Vec<(TokenId, Range<usize>)>,
-    limit: &mut Limit,
+    tracing: &mut Tracing<'_>,
 ) -> Result<Word> {
+    let vocabulary = tracing.vocabulary;
     let mut letters = Rewritten::empty(0, true);
     for character in characters {
         letters.push_code_point(character.lowercase, character.start..character.end);
@@ -89,7 +88,7 @@ fn word(
         is_unknown = true;
         for end in (start + 1..=text.len().min(start + vocabulary.max_token_len() + 1)).rev() {
             let tried = &text[start..end];
-            limit.step(tried.len())?;
+            tracing.limit.step(tried.len())?;
             let token = vocabulary.id(tried);
             attempts.push(Attempt { start, end, text: Bytes::from(tried), token });
             if let Some(token) = token {
