@@ -123,12 +123,7 @@ impl Trained {
 
     /// Checks that no two tokens are equal.
     fn checked(self) -> Result<Self> {
-        let mut ids = HashMap::with_capacity(self.tokens.len());
-        for (id, text) in self.tokens.iter().enumerate() {
-            if let Some(first) = ids.insert(text, id) {
-                return Err(TrainError::DuplicateToken { text: lossy(text), first, second: id });
-            }
-        }
+        check_distinct(self.tokens.iter().map(Vec::as_slice))?;
         Ok(self)
     }
 }
@@ -183,12 +178,20 @@ impl From<std::io::Error> for TrainError {
 
 /// Checks the texts of special tokens.
 fn check_special(special: &[SpecialToken]) -> Result<()> {
-    let mut ids = HashMap::new();
-    for (second, SpecialToken { text, .. }) in special.iter().enumerate() {
+    for SpecialToken { text, .. } in special {
         let is_sound = !text.is_empty() && !text.contains('\0');
         check(is_sound, "special_tokens", &format!("{text:?}"), "texts that are not empty and have no NUL byte")?;
+    }
+    check_distinct(special.iter().map(|token| token.text.as_bytes()))
+}
+
+/// Checks that no two tokens have the same text.
+fn check_distinct<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Result<()> {
+    let mut ids = HashMap::new();
+    for (second, text) in texts.enumerate() {
         if let Some(first) = ids.insert(text, second) {
-            return Err(TrainError::DuplicateToken { text: text.clone(), first, second });
+            let text = String::from_utf8_lossy(text).into_owned();
+            return Err(TrainError::DuplicateToken { text, first, second });
         }
     }
     Ok(())
@@ -202,10 +205,6 @@ fn check(is_sound: bool, name: &'static str, value: &dyn ToString, expected: &'s
 /// Checks that a vocabulary has room for special tokens and alphabet.
 fn check_size(size: usize, special: usize, alphabet: usize) -> Result<()> {
     if size < special + alphabet { Err(TrainError::VocabTooSmall { size, special, alphabet }) } else { Ok(()) }
-}
-
-fn lossy(text: &[u8]) -> String {
-    String::from_utf8_lossy(text).into_owned()
 }
 
 #[cfg(test)]

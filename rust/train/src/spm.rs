@@ -97,7 +97,7 @@ pub struct SpmTrainer {
 
 /// What the rules about pieces need to know about a symbol.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+pub(super) struct Shape {
     /// Its length in characters.
     len: usize,
     /// The script of its first character that has one.
@@ -106,7 +106,7 @@ struct Shape {
     last: Option<Script>,
     /// It has no script and inherits the previous one.
     is_neutral: bool,
-    is_space: bool,
+    pub(super) is_space: bool,
     has_digit: bool,
 }
 
@@ -122,20 +122,22 @@ impl<'a> Pieces<'a> {
     pub(super) fn new(settings: &'a SpmSettings, texts: &[&[u8]]) -> Self {
         let mut pieces = Self { settings, shapes: Vec::with_capacity(texts.len()) };
         for word in texts {
-            let shapes = text(word).chars().map(|character| pieces.shape(character));
-            pieces.shapes.extend(shapes.reduce(Self::join));
+            let shapes = text(word).chars().map(|character| Shape::of(character, settings));
+            pieces.shapes.extend(shapes.reduce(Shape::join));
         }
         pieces
     }
+}
 
+impl Shape {
     /// The shape of a character.
-    fn shape(&self, character: char) -> Shape {
+    pub(super) fn of(character: char, settings: &SpmSettings) -> Self {
         let script = script(character);
         let is_space = character == SPACE;
         let has_digit = is_digit(character);
-        let has_none = is_space || has_digit && !self.settings.split_by_number;
+        let has_none = is_space || has_digit && !settings.split_by_number;
         let own = script.filter(|_| !has_none);
-        Shape {
+        Self {
             len: 1,
             first: own,
             last: own,
@@ -146,8 +148,8 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    fn join(left: Shape, right: Shape) -> Shape {
-        Shape {
+    fn join(left: Self, right: Self) -> Self {
+        Self {
             len: left.len + right.len,
             first: if left.is_neutral { right.first } else { left.first },
             last: if right.is_neutral { left.last } else { right.last },
@@ -155,6 +157,18 @@ impl<'a> Pieces<'a> {
             is_space: left.is_space && right.is_space,
             has_digit: left.has_digit || right.has_digit,
         }
+    }
+
+    /// A character after another one of its piece: a mark has the script of that.
+    pub(super) fn after(self, before: Self) -> Self {
+        let is_mark = self.is_neutral && !self.is_space;
+        if is_mark { Self { last: before.last, ..self } } else { self }
+    }
+
+    /// Whether digits or scripts keep a piece from going on with `next`.
+    pub(super) fn parts_from(self, next: Self, settings: &SpmSettings) -> bool {
+        let two_scripts = matches!((self.last, next.first), (Some(one), Some(other)) if one != other);
+        settings.split_digits && (self.has_digit || next.has_digit) || settings.split_by_unicode_script && two_scripts
     }
 }
 
@@ -172,11 +186,7 @@ impl Rules for Pieces<'_> {
         } else {
             text.ends_with(ESCAPED_SPACE)
         };
-        let two_scripts = matches!((left.last, right.first), (Some(one), Some(other)) if one != other);
-        left.len + right.len <= settings.max_piece_length
-            && (is_run || !bad_space)
-            && !(settings.split_digits && (left.has_digit || right.has_digit))
-            && !(settings.split_by_unicode_script && two_scripts)
+        left.len + right.len <= settings.max_piece_length && (is_run || !bad_space) && !left.parts_from(right, settings)
     }
 
     /// The length in characters, and the first bytes of the text.
@@ -194,7 +204,7 @@ impl Rules for Pieces<'_> {
     }
 
     fn joined(&mut self, left: Symbol, right: Symbol, _: u64) {
-        let shape = Self::join(self.shapes[left as usize], self.shapes[right as usize]);
+        let shape = Shape::join(self.shapes[left as usize], self.shapes[right as usize]);
         self.shapes.push(shape);
     }
 }
@@ -263,7 +273,7 @@ impl SpmTrainer {
         let mut numbers = HashMap::new();
         for &character in &characters {
             numbers.insert(character, symbols.add(character.encode_utf8(&mut [0; 4]).as_bytes()));
-            rules.shapes.push(rules.shape(character));
+            rules.shapes.push(Shape::of(character, &self.settings));
         }
         let mut cells = Cells::default();
         for (word, count) in words.iter() {

@@ -16,10 +16,9 @@
 //! Complexity: O(n log n) for n bytes of distinct words.
 
 use ggtok_core::internals::interrupt;
-use ggtok_core::internals::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
+use ggtok_core::internals::spelling::ESCAPED_SPACE;
 
-use crate::scripts::{Script, is_digit, script};
-use crate::spm::{SpmSettings, text};
+use crate::spm::{Shape, SpmSettings, text};
 use crate::{Result, TrainError, Words};
 
 /// A longer segment, in bytes, is cut, so that its lattice stays small.
@@ -60,24 +59,22 @@ impl Segments {
         let mut all: Vec<(&[u8], u64)> = Vec::new();
         for (word, count) in interrupt::ticking(words.iter()) {
             let mut start = 0;
-            let mut before = CharacterClass::Barrier;
+            // `None` where nothing continues: at the start, and after a character outside the alphabet.
+            let mut before: Option<Shape> = None;
             let word = text(word);
             for (at, character) in word.char_indices() {
-                let class = if is_known[character as usize] {
-                    CharacterClass::of(character, before, settings)
-                } else {
-                    CharacterClass::Barrier
-                };
-                if before.parts_from(class, settings) || at - start >= MAX_LEN {
+                let next = is_known[character as usize].then(|| Shape::of(character, settings));
+                let continued = before.zip(next).filter(|(before, next)| !parts(*before, *next, settings));
+                if continued.is_none() || at - start >= MAX_LEN {
                     if start < at {
                         all.push((&word.as_bytes()[start..at], count));
                     }
                     start = at;
                 }
-                if class == CharacterClass::Barrier {
+                if next.is_none() {
                     start = at + character.len_utf8();
                 }
-                before = class;
+                before = continued.map(|(before, next)| next.after(before)).or(next);
             }
             if start < word.len() {
                 all.push((&word.as_bytes()[start..], count));
@@ -150,47 +147,8 @@ impl Segments {
     }
 }
 
-/// Decides whether a piece may continue from one character to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CharacterClass {
-    /// Nothing continues here: the start of a word, and characters outside the alphabet.
-    Barrier,
-    Space,
-    /// A digit that is always alone.
-    Digit,
-    /// A character that joins with all others.
-    Any,
-    Script(Script),
-}
-
-impl CharacterClass {
-    /// The class of a character after one of class `before`.
-    fn of(character: char, before: Self, settings: &SpmSettings) -> Self {
-        if character as u32 == ESCAPED_SPACE_CODE_POINT {
-            return Self::Space;
-        }
-        let is_digit = is_digit(character);
-        if is_digit && settings.split_digits {
-            return Self::Digit;
-        }
-        if !settings.split_by_unicode_script || is_digit && !settings.split_by_number {
-            return Self::Any;
-        }
-        match (script(character), before) {
-            (Some(script), _) => Self::Script(script),
-            (None, Self::Script(_)) => before,
-            (None, _) => Self::Any,
-        }
-    }
-
-    /// Whether no piece continues from this class to `next`.
-    fn parts_from(self, next: Self, settings: &SpmSettings) -> bool {
-        match (self, next) {
-            (Self::Barrier | Self::Digit, _) | (_, Self::Barrier | Self::Digit) => true,
-            (Self::Space, Self::Space) => settings.split_by_whitespace && !settings.allow_whitespace_only_pieces,
-            (_, Self::Space) => settings.split_by_whitespace,
-            (Self::Script(script), Self::Script(next)) => script != next,
-            _ => false,
-        }
-    }
+/// Whether no piece continues from one character to the next.
+fn parts(before: Shape, next: Shape, settings: &SpmSettings) -> bool {
+    let may_follow = settings.allow_whitespace_only_pieces && before.is_space;
+    settings.split_by_whitespace && next.is_space && !may_follow || before.parts_from(next, settings)
 }
