@@ -437,8 +437,3 @@ def test_a_file_that_is_gone(jsonl: Path) -> None:
     jsonl.unlink()
     with pytest.raises(CorpusError, match=r"it cannot be read: .*No such file"):
         list(read(source, 0, None, 1, TEXT))
-
-
-def test_nulls_must_be_known() -> None:
-    with pytest.raises(ValueError, match='nulls must be "error", "skip" or "empty", not "none"'):
-        _ggtok.json_lines(b"", 1, "text", False, [], "none")

@@ -227,7 +227,6 @@ impl<'py> Source<'py> {
 
 #[pyfunction]
 pub fn encode_batch(
-    py: Python<'_>,
     tokenizer: &Tokenizer,
     texts: &Bound<'_, PyAny>,
     threads: usize,
@@ -242,20 +241,20 @@ pub fn encode_batch(
     let side = chunks::side(side)?;
     if let Some(max_tokens) = max_tokens {
         // An error about the budget itself is not one of a text.
-        tokenizer.work(py, 0, |encoder| encoder.truncate(&Segmentable::new(""), max_tokens, side, options))?;
+        tokenizer.work(texts.py(), 0, |encoder| encoder.truncate(&Segmentable::new(""), max_tokens, side, options))?;
     }
     let budget = max_tokens.map(|max_tokens| (max_tokens, side));
     let source = Source::of(texts)?;
     let mut nulls = Vec::new();
     let core = &tokenizer.core;
-    let batch =
-        quick(|| core.encode_batch_from(options, budget, last, threads, |feed| source.feed(py, feed, &mut nulls)))??;
+    let batch = quick(|| {
+        core.encode_batch_from(options, budget, last, threads, |feed| source.feed(texts.py(), feed, &mut nulls))
+    })??;
     Ok(FlatBatch::new(batch.map_err(Raise::raise)?, Some(nulls)))
 }
 
 #[pyfunction]
 pub fn count_batch(
-    py: Python<'_>,
     tokenizer: &Tokenizer,
     texts: &Bound<'_, PyAny>,
     threads: usize,
@@ -267,13 +266,12 @@ pub fn count_batch(
     let source = Source::of(texts)?;
     let mut nulls = Vec::new();
     let core = &tokenizer.core;
-    let counts = quick(|| core.count_batch_from(options, threads, |feed| source.feed(py, feed, &mut nulls)))??;
+    let counts = quick(|| core.count_batch_from(options, threads, |feed| source.feed(texts.py(), feed, &mut nulls)))??;
     counts.map_err(Raise::raise)
 }
 
 #[pyfunction]
 pub fn decode_batch<'py>(
-    py: Python<'py>,
     tokenizer: &Tokenizer,
     batch: &Bound<'py, PyAny>,
     threads: usize,
@@ -282,6 +280,7 @@ pub fn decode_batch<'py>(
     clean_spaces: bool,
     errors: &str,
 ) -> PyResult<Bound<'py, PyList>> {
+    let py = batch.py();
     let options = decode_options(remove_special, unparse_special, clean_spaces);
     let list = PyList::empty(py).unbind();
     let decode = |rows: Rows<'_>| {

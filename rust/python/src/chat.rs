@@ -14,21 +14,9 @@ use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::arguments;
 use crate::bytes::str_of;
-use crate::errors::{Raise, invalid};
+use crate::errors::invalid;
 use crate::run::{list, run};
 use crate::tokenizer::Tokenizer;
-
-/// An error, and the name of the template.
-pub(crate) struct Named {
-    pub(crate) error: Error,
-    pub(crate) template: String,
-}
-
-impl Raise for Named {
-    fn raise(self) -> PyErr {
-        crate::errors::chat_error(self.error, Some(self.template))
-    }
-}
 
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct ChatTemplate {
@@ -38,8 +26,8 @@ pub struct ChatTemplate {
 
 impl ChatTemplate {
     /// An error of this template with its name.
-    fn named(&self) -> impl Fn(Error) -> Named + '_ {
-        |error| Named { error, template: self.name.clone() }
+    fn named(&self) -> impl Fn(Error) -> (Error, String) + '_ {
+        |error| (error, self.name.clone())
     }
 }
 
@@ -50,8 +38,7 @@ impl ChatTemplate {
         let argument = arguments::text(source)?;
         let source = argument.text();
         let chat = run(py, source.as_bytes().len(), || {
-            let chat = ggtok_chat::ChatTemplate::new(source.as_bytes());
-            chat.map_err(|error| Named { error, template: name.clone() })
+            ggtok_chat::ChatTemplate::new(source.as_bytes()).map_err(|error| (error, name.clone()))
         })?;
         Ok(Self { chat, name })
     }
@@ -151,31 +138,28 @@ impl Rendering {
     #[pyo3(signature = (tokenizer, *, add_special = true, refuse_user_defined = false))]
     fn ids<'py>(
         &self,
-        py: Python<'py>,
         tokenizer: &Bound<'py, Tokenizer>,
         add_special: bool,
         refuse_user_defined: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        list(py, self.encoded(py, tokenizer, add_special, refuse_user_defined)?.ids)
+        list(tokenizer.py(), self.encoded(tokenizer, add_special, refuse_user_defined)?.ids)
     }
 
     #[pyo3(signature = (tokenizer, *, add_special = true, refuse_user_defined = false, mask = "turn"))]
     fn encode<'py>(
         &self,
-        py: Python<'py>,
         tokenizer: &Bound<'py, Tokenizer>,
         add_special: bool,
         refuse_user_defined: bool,
         mask: &str,
     ) -> PyResult<(Bound<'py, PyList>, Masked)> {
-        let spans = self.encoded(py, tokenizer, add_special, refuse_user_defined)?;
-        let masked = self.masked_by(py, tokenizer, &spans.spans, mask)?;
-        Ok((list(py, spans.ids)?, masked))
+        let spans = self.encoded(tokenizer, add_special, refuse_user_defined)?;
+        let masked = self.masked_by(tokenizer, &spans.spans, mask)?;
+        Ok((list(tokenizer.py(), spans.ids)?, masked))
     }
 
     fn stretch(
         &self,
-        py: Python<'_>,
         tokenizer: &Bound<'_, Tokenizer>,
         place: (usize, usize),
         begins: bool,
@@ -187,23 +171,17 @@ impl Rendering {
         if start > end || end > text.len() {
             return Err(invalid(format!("bytes {start} to {end} are not a part of the text")));
         }
-        let spans = tokenizer.get().work(py, end - start, |encoder| {
+        let spans = tokenizer.get().work(tokenizer.py(), end - start, |encoder| {
             ggtok_chat::encode_stretch(encoder, text, start..end, add_special, begins, ends)
                 .map_err(self.template.get().named())
         })?;
         Ok((spans.ids, spans.spans.into_iter().map(|span| (start + span.start, start + span.end)).collect()))
     }
 
-    fn masked(
-        &self,
-        py: Python<'_>,
-        tokenizer: &Bound<'_, Tokenizer>,
-        spans: &Bound<'_, PyList>,
-        mask: &str,
-    ) -> PyResult<Masked> {
+    fn masked(&self, tokenizer: &Bound<'_, Tokenizer>, spans: &Bound<'_, PyList>, mask: &str) -> PyResult<Masked> {
         let span = |span: Bound<'_, PyAny>| span.extract().map(|(start, end): (usize, usize)| start..end);
         let spans = spans.iter().map(span).collect::<PyResult<Vec<Range<usize>>>>()?;
-        self.masked_by(py, tokenizer, &spans, mask)
+        self.masked_by(tokenizer, &spans, mask)
     }
 
     fn places(&self) -> Vec<Option<growing::MessagePlace>> {
@@ -222,37 +200,26 @@ impl Rendering {
 impl Rendering {
     fn encoded(
         &self,
-        py: Python<'_>,
         tokenizer: &Bound<'_, Tokenizer>,
         add_special: bool,
         refuse_user_defined: bool,
     ) -> PyResult<Spans> {
         let template = self.template.get();
         let text = &self.rendered.text;
-        let spans = tokenizer
-            .get()
-            .work(py, text.len(), |encoder| ggtok_chat::encode(encoder, text, add_special).map_err(template.named()))?;
+        let spans = tokenizer.get().work(tokenizer.py(), text.len(), |encoder| {
+            ggtok_chat::encode(encoder, text, add_special).map_err(template.named())
+        })?;
         if refuse_user_defined {
             refusal::check(tokenizer.get().core.vocabulary(), template.chat.template().source(), text, &spans)?;
         }
         Ok(spans)
     }
 
-    fn masked_by(
-        &self,
-        py: Python<'_>,
-        tokenizer: &Bound<'_, Tokenizer>,
-        spans: &[Range<usize>],
-        mask: &str,
-    ) -> PyResult<Masked> {
-        let mask = match mask {
-            "turn" => Mask::Turn,
-            "content" => Mask::Content,
-            _ => return Err(invalid(format!("mask must be 'turn' or 'content', not {mask:?}"))),
-        };
+    fn masked_by(&self, tokenizer: &Bound<'_, Tokenizer>, spans: &[Range<usize>], mask: &str) -> PyResult<Masked> {
+        let mask = if mask == "content" { Mask::Content } else { Mask::Turn };
         let vocabulary = tokenizer.get().core.vocabulary();
         let template = self.template.get();
-        run(py, self.rendered.text.len(), || self.tokens(vocabulary, spans, mask).map_err(template.named()))
+        run(tokenizer.py(), self.rendered.text.len(), || self.tokens(vocabulary, spans, mask).map_err(template.named()))
     }
 
     fn tokens(&self, vocabulary: &Vocabulary, spans: &[Range<usize>], mask: Mask) -> Result<Masked, Error> {

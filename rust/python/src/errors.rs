@@ -15,17 +15,13 @@ use pyo3::types::PyDict;
 /// The exceptions themselves are defined in Python.
 pub(crate) mod python {
     #![allow(missing_docs)]
-    pyo3::import_exception!(ggtok.errors, ArgumentTypeError);
-    pyo3::import_exception!(ggtok.errors, ChatRequestError);
-    pyo3::import_exception!(ggtok.errors, ChatTemplateError);
-    pyo3::import_exception!(ggtok.errors, ChatTypeError);
-    pyo3::import_exception!(ggtok.errors, DependencyError);
-    pyo3::import_exception!(ggtok.errors, GgtokError);
-    pyo3::import_exception!(ggtok.errors, GGUFError);
-    pyo3::import_exception!(ggtok.errors, VocabularyError);
-    pyo3::import_exception!(ggtok.errors, UnsupportedError);
-    pyo3::import_exception!(ggtok.errors, TokenIndexError);
-    pyo3::import_exception!(ggtok.errors, TrainingError);
+    macro_rules! import {
+        ($($name:ident)*) => {
+            $(pyo3::import_exception!(ggtok.errors, $name);)*
+        };
+    }
+    import!(ArgumentTypeError ChatRequestError ChatTemplateError ChatTypeError DependencyError GgtokError GGUFError
+        VocabularyError UnsupportedError TokenIndexError TrainingError);
 }
 
 /// An error of the core that Python sees.
@@ -146,8 +142,14 @@ impl Raise for ChatError {
     }
 }
 
-/// An error of a conversation. `template` is the name of the template.
-pub(crate) fn chat_error(error: ChatError, template: Option<String>) -> PyErr {
+/// An error of a conversation, and the name of the template.
+impl Raise for (ChatError, String) {
+    fn raise(self) -> PyErr {
+        chat_error(self.0, Some(self.1))
+    }
+}
+
+fn chat_error(error: ChatError, template: Option<String>) -> PyErr {
     if let Some((problem, position)) = error.of_template() {
         return detailed::<python::ChatTemplateError>(&problem, |details| {
             details.set_item("template", &template)?;

@@ -14,7 +14,6 @@ use pyo3::pybacked::PyBackedBytes;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::errors::invalid;
 use crate::json_string::unescape;
 use crate::line_columns::{Column, LineColumns, Table, for_each_line};
 use crate::run::run_long;
@@ -22,21 +21,14 @@ use crate::run::run_long;
 /// Most fields of an object that are named if the wanted one is missing.
 const MOST_NAMES: usize = 1000;
 
-/// What becomes of an object whose text is null.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Nulls {
-    Error,
-    Skip,
-    Empty,
-}
-
 /// What is read of each object.
 struct Wanted<'a> {
     /// The text, then the other columns.
     fields: Vec<&'a str>,
     /// Whether the text may be a list, whose JSON is kept.
     is_raw: bool,
-    nulls: Nulls,
+    /// What becomes of an object whose text is null: `skip` it, take it as `empty`, or else it is an error.
+    nulls: &'a str,
 }
 
 /// Why a line gives no row, and the fields that the object has if the text is missing.
@@ -52,12 +44,6 @@ pub fn json_lines(
     columns: &Bound<'_, PyAny>,
     nulls: &str,
 ) -> PyResult<LineColumns> {
-    let nulls = match nulls {
-        "error" => Nulls::Error,
-        "skip" => Nulls::Skip,
-        "empty" => Nulls::Empty,
-        _ => return Err(invalid(format!("nulls must be \"error\", \"skip\" or \"empty\", not {nulls:?}"))),
-    };
     // Not `Vec<String>`, which trusts the length that an object claims to have.
     let columns = columns.try_iter()?.map(|name| name?.extract()).collect::<PyResult<Vec<String>>>()?;
     let fields: Vec<&str> = [field].into_iter().chain(columns.iter().map(String::as_str)).collect();
@@ -110,9 +96,9 @@ impl Wanted<'_> {
             })
         };
         match (json.as_bytes()[0], self.nulls) {
-            (b'n', Nulls::Skip) => return Ok(false),
-            (b'n', Nulls::Empty) => columns[0].push(if self.is_raw { b"[]" } else { b"" }),
-            (b'n', Nulls::Error) => return problem(format!("field '{field}' is null")),
+            (b'n', "skip") => return Ok(false),
+            (b'n', "empty") => columns[0].push(if self.is_raw { b"[]" } else { b"" }),
+            (b'n', _) => return problem(format!("field '{field}' is null")),
             (b'[', _) if self.is_raw => columns[0].push_all(json.as_bytes()),
             (b'"', _) => unescape(text, &mut columns[0])?,
             _ => {

@@ -92,7 +92,8 @@ impl Tokenizer {
         self.work(py, parts.len(), |encoder| encoder.parts_into(&parts, options, sink))
     }
 
-    fn decode_to_bytes(&self, py: Python<'_>, ids: &Bound<'_, PyAny>, options: DecodeOptions) -> PyResult<Vec<u8>> {
+    fn decode_to_bytes(&self, ids: &Bound<'_, PyAny>, options: DecodeOptions) -> PyResult<Vec<u8>> {
+        let py = ids.py();
         let ids = token_ids(ids, self.core.vocabulary().len())?;
         run(py, ids.len(), || self.core.decode_with(&ids, options))
     }
@@ -112,7 +113,6 @@ impl Tokenizer {
     #[pyo3(signature = (text, *, add_special = true, parse_special = false, continues = false))]
     fn encode<'py>(
         &self,
-        py: Python<'py>,
         text: &Bound<'py, PyAny>,
         add_special: bool,
         parse_special: bool,
@@ -121,7 +121,7 @@ impl Tokenizer {
         let options = encode_options(add_special, parse_special, continues);
         with_lists(|lists| {
             self.encode_into(text, options, &mut lists.ids)?;
-            lists.list(py)
+            lists.list(text.py())
         })
     }
 
@@ -129,13 +129,12 @@ impl Tokenizer {
     #[pyo3(signature = (text, *, add_special = true, parse_special = false, continues = false))]
     fn encode_array<'py>(
         &self,
-        py: Python<'py>,
         text: &Bound<'py, PyAny>,
         add_special: bool,
         parse_special: bool,
         continues: bool,
     ) -> PyResult<Bound<'py, PyArray1<TokenId>>> {
-        let arrays = Arrays::ready(py)?;
+        let arrays = Arrays::ready(text.py())?;
         let mut ids = Vec::with_capacity(ROOM);
         self.encode_into(text, encode_options(add_special, parse_special, continues), &mut ids)?;
         arrays.array(ids)
@@ -192,7 +191,6 @@ impl Tokenizer {
     #[pyo3(signature = (parts, *, add_special = true, continues = false))]
     fn encode_parts<'py>(
         &self,
-        py: Python<'py>,
         parts: &Bound<'py, PyAny>,
         add_special: bool,
         continues: bool,
@@ -200,7 +198,7 @@ impl Tokenizer {
         let options = encode_options(add_special, false, continues);
         with_lists(|lists| {
             self.encode_parts_into(parts, options, &mut lists.ids)?;
-            lists.list(py)
+            lists.list(parts.py())
         })
     }
 
@@ -271,29 +269,27 @@ impl Tokenizer {
                         errors = "replace"))]
     fn decode<'py>(
         &self,
-        py: Python<'py>,
         ids: &Bound<'py, PyAny>,
         remove_special: bool,
         unparse_special: bool,
         clean_spaces: bool,
         errors: &str,
     ) -> PyResult<Bound<'py, PyString>> {
-        let bytes = self.decode_to_bytes(py, ids, decode_options(remove_special, unparse_special, clean_spaces))?;
-        str_of(py, &bytes, errors)
+        let bytes = self.decode_to_bytes(ids, decode_options(remove_special, unparse_special, clean_spaces))?;
+        str_of(ids.py(), &bytes, errors)
     }
 
     #[doc = doc!(Tokenizer.decode_bytes)]
     #[pyo3(signature = (ids, *, remove_special = false, unparse_special = false, clean_spaces = false))]
     fn decode_bytes<'py>(
         &self,
-        py: Python<'py>,
         ids: &Bound<'py, PyAny>,
         remove_special: bool,
         unparse_special: bool,
         clean_spaces: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let options = decode_options(remove_special, unparse_special, clean_spaces);
-        bytes_of(py, &self.decode_to_bytes(py, ids, options)?)
+        bytes_of(ids.py(), &self.decode_to_bytes(ids, options)?)
     }
 
     #[doc = doc!(Tokenizer.decoder)]

@@ -34,7 +34,7 @@ pub(crate) fn used_tokens(
     let py = texts.py();
     let vocabulary = tokenizer.core.vocabulary();
     let side = PyString::intern(py, "right");
-    let batch = encode_batch(py, tokenizer, texts, threads, None, &side, false, parse_special, false, None)?;
+    let batch = encode_batch(tokenizer, texts, threads, None, &side, false, parse_special, false, None)?;
     let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
     let mut used = vec![false; vocabulary.len()];
     let mut mark = |ids: &[TokenId]| {

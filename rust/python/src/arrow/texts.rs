@@ -174,23 +174,19 @@ fn append<'a>(py: Python<'_>, format: &[u8], array: &'a ArrowArray, rows: &mut R
     }
 }
 
-/// Texts in one buffer, between offsets of a type of integers.
+/// Texts in one buffer, between offsets of a type of integers. There is at least one.
 fn append_between<'a>(py: Python<'_>, frame: &Frame<'a>, offset: u8, rows: &mut RowSink<'a, '_>) -> PyResult<()> {
     let first_row = rows.len();
     // SAFETY: the second buffer has one offset more than there are rows up to the end.
     let offsets = unsafe { Integers::new(frame.array, 1, frame.end() + 1, offset) };
     let offsets = offsets.ok_or_else(|| damaged(first_row, "it has no offsets"))?;
-    let span = |place| offsets.get(place).zip(offsets.get(place + 1)).filter(|(start, end)| start <= end);
-    let mut size = 0;
-    for (index, place) in (frame.offset..frame.end()).enumerate() {
-        check_signals(py, index)?;
-        (_, size) = span(place).ok_or_else(|| damaged(first_row + index, "its offsets descend"))?;
-    }
-
+    let last = first_row + frame.len - 1;
+    let size = offsets.get(frame.end()).ok_or_else(|| damaged(last, "its offsets descend"))?;
     // SAFETY: the third buffer reaches up to the last offset.
     let texts = unsafe { frame.array.buffer(2, size, 1) }.ok_or_else(|| damaged(first_row, "it has no text"))?;
     frame.append(py, rows, |place| {
-        let text = span(place).and_then(|(start, end)| texts.get(start..end));
+        let span = offsets.get(place).zip(offsets.get(place + 1));
+        let text = span.and_then(|(start, end)| texts.get(start..end));
         text.map(Some).ok_or("its offsets descend")
     })
 }
