@@ -1199,9 +1199,6 @@ def word_counts(text: str) -> dict[str, int]:
 class RawTrace:
     """Every step from a text to its tokens."""
 
-    def tokens(self) -> list[tuple[int, int, int]]:
-        """The ids of the tokens, each with the start and end of its span in bytes."""
-
     def json(self) -> str:
         """The trace as JSON."""
 
@@ -1343,9 +1340,6 @@ class Rendering:
     @property
     def warnings(self) -> list[tuple[str, str | None, int | None, str]]:
         """What the model does not see: the kind of a warning, the name and the message concerned, and what it says."""
-
-    def runs(self) -> list[tuple[int, bool, int | None]]:
-        """Stretches of one origin: the number of bytes, whether the caller passed them, and for which message."""
 
     def ids(self, tokenizer: Tokenizer, *, add_special: bool = True, refuse_user_defined: bool = False) -> list[int]:
         """The ids. Control tokens are read only in what the template wrote.

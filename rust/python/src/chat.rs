@@ -122,11 +122,6 @@ impl Rendering {
         PyBytes::new(py, self.rendered.text.as_bytes())
     }
 
-    fn runs(&self) -> Vec<(usize, bool, Option<usize>)> {
-        let runs = self.rendered.text.runs();
-        runs.map(|(run, origin)| (run.len(), origin.is_caller(), self.request.strings().message_of(origin))).collect()
-    }
-
     #[getter]
     fn warnings(&self) -> Vec<WarningRow<'_>> {
         fn row(warning: &Warning) -> WarningRow<'_> {

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ggtok_core::TokenId;
 use ggtok_explain::double_array::DoubleArrayTrace;
 use ggtok_explain::trace::Trace;
 use ggtok_explain::{ExplainError, Explainer};
@@ -44,10 +43,6 @@ pub fn explain(
 
 #[pymethods]
 impl RawTrace {
-    fn tokens(&self) -> Vec<(TokenId, usize, usize)> {
-        self.trace.tokens.iter().map(|token| (token.id, token.start, token.end)).collect()
-    }
-
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         run_long(py, || serde_json::to_string(&self.trace))
     }

@@ -122,8 +122,17 @@ impl Wanted<'_> {
 
 /// Finds the values of some fields in an object.
 fn find<'a>(object: &'a str, fields: &[&str], values: &mut [Option<&'a RawValue>]) -> serde_json::Result<()> {
+    read(object, values, |key| fields.iter().position(|field| *field == key))
+}
+
+/// Reads an object. `place_of` says where the value of a key goes.
+fn read<'a>(
+    object: &'a str,
+    values: &mut [Option<&'a RawValue>],
+    place_of: impl FnMut(&str) -> Option<usize>,
+) -> serde_json::Result<()> {
     let mut deserializer = serde_json::Deserializer::from_str(object);
-    deserializer.deserialize_map(ObjectVisitor { fields, values })?;
+    deserializer.deserialize_map(ObjectVisitor { values, place_of })?;
     deserializer.end()
 }
 
@@ -137,42 +146,34 @@ fn at_path<'a>(object: &'a str, path: &str) -> Option<&'a RawValue> {
     })
 }
 
-/// Reads an object, and keeps the values of some fields.
-struct ObjectVisitor<'f, 'v, 'a> {
-    fields: &'f [&'f str],
+/// Reads an object, and keeps some values.
+struct ObjectVisitor<'v, 'a, F> {
     values: &'v mut [Option<&'a RawValue>],
+    place_of: F,
 }
 
-impl<'a> Visitor<'a> for ObjectVisitor<'_, '_, 'a> {
+impl<'a, F: FnMut(&str) -> Option<usize>> Visitor<'a> for ObjectVisitor<'_, 'a, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<(), M::Error> {
-        while let Some(column) = map.next_key_seed(Key { fields: self.fields })? {
-            let Some(first) = column else {
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            };
-            let value: &'a RawValue = map.next_value()?;
-            for (field, found) in self.fields.iter().zip(&mut *self.values) {
-                if *field == self.fields[first] {
-                    *found = Some(value);
-                }
+    fn visit_map<M: MapAccess<'a>>(mut self, mut map: M) -> Result<(), M::Error> {
+        while let Some(place) = map.next_key_seed(Key(&mut self.place_of))? {
+            match place {
+                Some(place) => self.values[place] = Some(map.next_value()?),
+                None => _ = map.next_value::<IgnoredAny>()?,
             }
         }
         Ok(())
     }
 }
 
-/// Reads a key: the number of its field, if it is wanted.
-struct Key<'f> {
-    fields: &'f [&'f str],
-}
+/// Reads a key: the place of its value, if it is wanted.
+struct Key<'f, F>(&'f mut F);
 
-impl<'a> DeserializeSeed<'a> for Key<'_> {
+impl<'a, F: FnMut(&str) -> Option<usize>> DeserializeSeed<'a> for Key<'_, F> {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -180,7 +181,7 @@ impl<'a> DeserializeSeed<'a> for Key<'_> {
     }
 }
 
-impl Visitor<'_> for Key<'_> {
+impl<F: FnMut(&str) -> Option<usize>> Visitor<'_> for Key<'_, F> {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -188,34 +189,21 @@ impl Visitor<'_> for Key<'_> {
     }
 
     fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(self.fields.iter().position(|field| *field == key))
+        Ok((self.0)(key))
     }
 }
 
 /// The fields of an object, for the message that one is missing.
 fn names(line: &str) -> Vec<String> {
-    struct Names;
-
-    impl<'a> Visitor<'a> for Names {
-        type Value = Vec<String>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-            let mut names = Vec::new();
-            while let Some((name, IgnoredAny)) = map.next_entry::<String, IgnoredAny>()? {
-                if names.len() < MOST_NAMES {
-                    names.push(name);
-                }
-            }
-            Ok(names)
-        }
-    }
-
+    let mut names = Vec::new();
     // It was parsed before, so this cannot fail.
-    serde_json::Deserializer::from_str(line).deserialize_map(Names).unwrap_or_default()
+    let _ = read(line, &mut [], |key| {
+        if names.len() < MOST_NAMES {
+            names.push(key.to_owned());
+        }
+        None
+    });
+    names
 }
 
 /// What a JSON value is, by its first byte.

@@ -232,11 +232,6 @@ impl Trainer {
     fn push(&self, texts: &Bound<'_, PyAny>, first: usize, counts: &Bound<'_, PyList>) -> PyResult<()> {
         let py = texts.py();
         let counts = counts.iter().map(|count| count.extract()).collect::<PyResult<Vec<u64>>>()?;
-        let count = |texts: &[&str]| {
-            let counts = counts.iter().copied().chain(iter::repeat(1));
-            let counted: Vec<_> = texts.iter().copied().zip(counts).collect();
-            self.count(py, |counter, progress| counter.push_counted(&counted, progress).map(|()| 0)).map(drop)
-        };
         let source = Source::of(texts)?;
         let mut rows = Vec::new();
         source.pass_on(py, &mut Vec::new(), |text| rows.push(text))?;
@@ -246,7 +241,9 @@ impl Trainer {
                 text => check_signals(py, number).and_then(|()| utf8(text.text().as_bytes(), number)),
             })
         });
-        count(&texts.collect::<PyResult<Vec<_>>>()?)
+        let texts = texts.collect::<PyResult<Vec<_>>>()?;
+        let counted: Vec<_> = texts.into_iter().zip(counts.into_iter().chain(iter::repeat(1))).collect();
+        self.count(py, |counter, progress| counter.push_counted(&counted, progress).map(|()| 0)).map(drop)
     }
 
     fn push_file(
