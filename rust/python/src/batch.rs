@@ -23,37 +23,20 @@ use crate::run::{check_signals, quick, run};
 use crate::tokenizer::Tokenizer;
 
 #[pyclass(frozen, module = "ggtok._ggtok")]
-pub struct FlatBatch {
-    ids: Arc<Vec<TokenId>>,
-    /// The first id of these rows: a slice of a batch shares its ids.
-    start: usize,
-    /// From 0, relative to `start`.
-    offsets: Arc<Vec<i64>>,
-    /// For each row whether it was null; absent if none was.
-    nulls: Option<Arc<Vec<bool>>>,
-}
+pub struct FlatBatch(arrow::Lists);
 
 impl FlatBatch {
     fn new(batch: ggtok_core::batch::Batch, nulls: Option<Vec<bool>>) -> Self {
         let nulls = nulls.filter(|nulls| nulls.contains(&true)).map(Arc::new);
-        Self { ids: Arc::new(batch.ids), start: 0, offsets: Arc::new(batch.offsets), nulls }
-    }
-
-    fn num_rows(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    fn num_ids(&self) -> usize {
-        // The first offset is 0.
-        self.offsets.last().map_or(0, |&end| end as usize)
+        Self(arrow::Lists { ids: Arc::new(batch.ids), start: 0, offsets: Arc::new(batch.offsets), nulls })
     }
 
     fn all_ids(&self) -> &[TokenId] {
-        &self.ids[self.start..][..self.num_ids()]
+        &self.0.ids[self.0.start..][..self.0.num_ids()]
     }
 
     pub(crate) fn rows(&self) -> PyResult<Rows<'_>> {
-        Rows::new(self.all_ids(), &self.offsets).ok_or_else(|| invalid("the offsets do not fit the ids".to_owned()))
+        Rows::new(self.all_ids(), &self.0.offsets).ok_or_else(|| invalid("the offsets do not fit the ids".to_owned()))
     }
 }
 
@@ -78,49 +61,51 @@ impl FlatBatch {
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>))> {
         let py = slf.py();
+        let arrow::Lists { offsets, nulls, .. } = &slf.get().0;
         let ids = little_endian(py, slf.get().all_ids(), TokenId::to_le_bytes)?;
-        let offsets = little_endian(py, &slf.get().offsets, i64::to_le_bytes)?;
-        let nulls =
-            slf.get().nulls.as_ref().map(|nulls| little_endian(py, nulls, |is_null| [is_null.into()])).transpose()?;
+        let offsets = little_endian(py, offsets, i64::to_le_bytes)?;
+        let nulls = nulls.as_ref().map(|nulls| little_endian(py, nulls, |is_null| [is_null.into()])).transpose()?;
         Ok((slf.get_type().into_any(), (ids, offsets, nulls)))
     }
 
     fn __len__(&self) -> usize {
-        self.num_rows()
+        self.0.num_rows()
     }
 
     fn __eq__(&self, other: &Self) -> bool {
-        (self.all_ids(), &self.offsets, &self.nulls) == (other.all_ids(), &other.offsets, &other.nulls)
+        (self.all_ids(), &self.0.offsets, &self.0.nulls) == (other.all_ids(), &other.0.offsets, &other.0.nulls)
     }
 
     #[getter]
     fn null_count(&self) -> usize {
-        self.nulls.as_ref().map_or(0, |nulls| nulls.iter().filter(|is_null| **is_null).count())
+        self.0.null_count()
     }
 
     fn ids(&self) -> Buffer {
-        Buffer::row(Memory::Int32(Arc::clone(&self.ids)), self.start, self.num_ids())
+        Buffer::row(Memory::Int32(Arc::clone(&self.0.ids)), self.0.start, self.0.num_ids())
     }
 
     fn offsets(&self) -> Buffer {
-        Buffer::whole(Memory::Int64(Arc::clone(&self.offsets)))
+        Buffer::whole(Memory::Int64(Arc::clone(&self.0.offsets)))
     }
 
     fn select(&self, py: Python<'_>, start: usize, len: usize, step: isize) -> PyResult<Self> {
+        let lists = &self.0;
         let index = |number: usize| start.wrapping_add_signed((number as isize).wrapping_mul(step));
-        if len > 0 && start.max(index(len - 1)) >= self.num_rows() {
-            return Err(PyIndexError::new_err(format!("{len} rows from {start} of a batch of {}", self.num_rows())));
+        if len > 0 && start.max(index(len - 1)) >= lists.num_rows() {
+            return Err(PyIndexError::new_err(format!("{len} rows from {start} of a batch of {}", lists.num_rows())));
         }
-        let nulls = self.nulls.as_ref().map(|nulls| (0..len).map(|number| nulls[index(number)]).collect::<Vec<_>>());
+        let nulls = lists.nulls.as_ref().map(|nulls| (0..len).map(|number| nulls[index(number)]).collect::<Vec<_>>());
         if step == 1 || len == 0 {
-            let first = self.offsets.get(start).copied().unwrap_or_default();
-            let offsets = (0..=len).map(|number| self.offsets.get(start + number).map_or(0, |offset| offset - first));
+            let first = lists.offsets.get(start).copied().unwrap_or_default();
+            let offsets = (0..=len).map(|number| lists.offsets.get(start + number).map_or(0, |offset| offset - first));
             let nulls = nulls.filter(|nulls| nulls.contains(&true)).map(Arc::new);
             let offsets = Arc::new(offsets.collect());
-            return Ok(Self { ids: Arc::clone(&self.ids), start: self.start + first as usize, offsets, nulls });
+            let start = lists.start + first as usize;
+            return Ok(Self(arrow::Lists { ids: Arc::clone(&lists.ids), start, offsets, nulls }));
         }
         let rows = self.rows()?;
-        let batch = run(py, self.num_ids(), || Ok::<_, Infallible>(rows.select((0..len).map(index))))?;
+        let batch = run(py, lists.num_ids(), || Ok::<_, Infallible>(rows.select((0..len).map(index))))?;
         Ok(Self::new(batch, nulls))
     }
 
@@ -151,7 +136,7 @@ impl FlatBatch {
         let padding = Padding { value, side, length, multiple_of };
         let size = rows.len().saturating_mul(length.unwrap_or(rows.max_len()));
         let Padded { ids, mask, length } = run(py, size, || rows.pad(padding))?;
-        let num_rows = self.num_rows();
+        let num_rows = self.0.num_rows();
         if let Some(arrays) = arrays {
             let shape = |array: Bound<'py, PyAny>| array.call_method1(intern!(py, "reshape"), (num_rows, length));
             return Ok((shape(arrays.array(ids)?.into_any())?, shape(arrays.array(mask)?.into_any())?));
@@ -170,14 +155,7 @@ impl FlatBatch {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        let lists = arrow::Lists {
-            ids: Arc::clone(&self.ids),
-            start: self.start,
-            num_ids: self.num_ids(),
-            offsets: Arc::clone(&self.offsets),
-            nulls: self.nulls.clone(),
-        };
-        arrow::array_capsule(py, lists, requested_schema)
+        arrow::array_capsule(py, self.0.clone(), requested_schema)
     }
 }
 

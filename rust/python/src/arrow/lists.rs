@@ -17,15 +17,31 @@ const INT32: &CStr = c"i";
 const LIST: &CStr = c"+l";
 const LARGE_LIST: &CStr = c"+L";
 
-/// A batch to be written.
+/// The rows of a batch.
+#[derive(Clone)]
 pub(crate) struct Lists {
     pub ids: Arc<Vec<TokenId>>,
-    /// The first id of the batch, and how many there are.
+    /// The first id of these rows: a slice of a batch shares its ids.
     pub start: usize,
-    pub num_ids: usize,
+    /// From 0, relative to `start`.
     pub offsets: Arc<Vec<i64>>,
-    /// For each row whether it is null.
+    /// For each row whether it is null; absent if none is.
     pub nulls: Option<Arc<Vec<bool>>>,
+}
+
+impl Lists {
+    pub(crate) fn num_rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    pub(crate) fn num_ids(&self) -> usize {
+        // The first offset is 0.
+        self.offsets.last().map_or(0, |&end| end as usize)
+    }
+
+    pub(crate) fn null_count(&self) -> usize {
+        self.nulls.as_ref().map_or(0, |nulls| nulls.iter().filter(|is_null| **is_null).count())
+    }
 }
 
 /// The type of batches as a capsule.
@@ -46,7 +62,7 @@ pub(crate) fn array_capsule<'py>(
         schema.format() == LIST.to_bytes() && schema.child().map(Schema::format) == Some(INT32.to_bytes())
     };
     let wants_short = requested.map(|requested| Schema::peek(requested, is_list_of_int32)).transpose()?;
-    let is_short = wants_short == Some(true) && lists.num_ids <= i32::MAX as usize;
+    let is_short = wants_short == Some(true) && lists.num_ids() <= i32::MAX as usize;
     let schema = schema(if is_short { LIST } else { LARGE_LIST });
     Ok((schema.capsule(py)?, array(lists, is_short).capsule(py)?))
 }
@@ -56,11 +72,10 @@ fn schema(format: &'static CStr) -> Schema {
 }
 
 fn array(lists: Lists, is_short: bool) -> ArrowArray {
-    let num_rows = lists.offsets.len() - 1;
+    let [num_rows, num_ids, null_count] = [lists.num_rows(), lists.num_ids(), lists.null_count()];
     let ids = lists.ids.as_ptr().wrapping_add(lists.start);
-    let items = Some(ArrowArray::new(lists.num_ids, 0, [ptr::null(), ids.cast()], None, lists.ids));
+    let items = Some(ArrowArray::new(num_ids, 0, [ptr::null(), ids.cast()], None, lists.ids));
 
-    let null_count = lists.nulls.as_ref().map_or(0, |nulls| nulls.iter().filter(|is_null| **is_null).count());
     let validity = lists.nulls.map(|nulls| {
         let bits = |nulls: &[bool]| nulls.iter().rev().fold(0, |bits, &is_null| bits << 1 | u8::from(!is_null));
         nulls.chunks(8).map(bits).collect::<Vec<u8>>()
