@@ -92,7 +92,6 @@ SUBJECTS: dict[str, Callable[[], Any]] = {
     "_ggtok.FlatBatch": lambda: FLAT,
     "_ggtok.Buffer": lambda: FLAT.ids(),
     "_ggtok.RawTrace": lambda: _ggtok.explain(CORE, "a a", True, True, True),
-    "_ggtok.RawTrie": lambda: _ggtok.explain_trie(["a", "ab"], ["abc"]),
     "_ggtok.Trainer": lambda: trainer("bpe"),
     "_ggtok.ChatTemplate": lambda: CHAT,
     "_ggtok.Rendering": lambda: CHAT.render(BODY),

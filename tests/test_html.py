@@ -445,7 +445,7 @@ def test_long_texts_stay_usable(opened: Any, name: str) -> None:
 def test_a_double_array_is_drawn(browser: Any, tmp_path: Path) -> None:
     words = ["un", "uni", "unique", "que", "quick", "<b>", "é"]
     path = tmp_path / "trie.html"
-    path.write_text(trie_page(words, _ggtok.explain_trie(words, ["unique", "quiet", "z"]).json(), []), encoding="utf-8")
+    path.write_text(trie_page(words, _ggtok.explain_trie(words, ["unique", "quiet", "z"]), []), encoding="utf-8")
     page = Opened(browser, path)
     walk(page)
     assert page.overflow() == 0

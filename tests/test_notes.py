@@ -212,7 +212,7 @@ def test_000_the_charsmap(shared: Path) -> None:
 def test_000_a_packed_array_reads_as_a_character_map() -> None:
     """A vocabulary has it for its map: each word becomes the replacement that its value points to."""
     words = ["un", "uni", "unique", "que", "quick", "é", "ém"]
-    packed = json.loads(_ggtok.explain_trie(words, []).json())["xcda"]
+    packed = json.loads(_ggtok.explain_trie(words, []))["xcda"]
     units = [0] * packed["num_units"]
     for unit in packed["units"]:
         units[unit["index"]] = unit["unit"]

@@ -30,7 +30,6 @@ __all__ = [
     "FlatBatch",
     "Metadata",
     "RawTrace",
-    "RawTrie",
     "Rendering",
     "StreamDecoder",
     "StreamEncoder",
@@ -1202,9 +1201,6 @@ class RawTrace:
     def json(self) -> str:
         """The trace as JSON."""
 
-    def objects(self, classes: dict[str, type]) -> Any:
-        """The trace as dataclasses, given by the names of Rust's structures."""
-
     def story(self, told: set[int]) -> str:
         """The steps as a reader walks through them, as JSON, with those units told that have these ids."""
 
@@ -1223,18 +1219,8 @@ def explain(
 ) -> RawTrace:
     """Encodes a text in the textbook way and keeps every step."""
 
-@final
-class RawTrie:
-    """The double array of a few words, built word by word, walked and packed."""
-
-    def json(self) -> str:
-        """All steps as JSON."""
-
-    def objects(self, classes: dict[str, type]) -> Any:
-        """All steps as dataclasses, given by the names of Rust's structures."""
-
-def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | ReadableBuffer]) -> RawTrie:
-    """Builds the double array of a few words, and looks the queries up in it."""
+def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | ReadableBuffer]) -> str:
+    """Builds the double array of a few words, and looks the queries up in it: all steps as JSON."""
 
 def regex_matches(regex: str, text: str) -> list[tuple[int, int]] | None:
     """The byte ranges of a regex's matches in a short text, or `None` if it is not valid or takes too long."""

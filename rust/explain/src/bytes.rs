@@ -1,5 +1,4 @@
-//! Bytes that are usually text: a string in JSON, or `{"base64": "..."}` if they are not UTF-8. A format that is not for
-//! people gets bytes.
+//! Bytes that are usually text: a string in JSON, or `{"base64": "..."}` if they are not UTF-8.
 
 use std::fmt;
 
@@ -23,9 +22,6 @@ impl fmt::Debug for Bytes {
 
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if !serializer.is_human_readable() {
-            return serializer.serialize_bytes(&self.0);
-        }
         match std::str::from_utf8(&self.0) {
             Ok(text) => serializer.serialize_str(text),
             Err(_) => {

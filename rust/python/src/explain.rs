@@ -7,11 +7,9 @@ use ggtok_explain::double_array::DoubleArrayTrace;
 use ggtok_explain::trace::Trace;
 use ggtok_explain::{ExplainError, Explainer};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::arguments::{self, encode_options, text, texts};
 use crate::errors::{Raise, invalid};
-use crate::objects::objects;
 use crate::run::run_long;
 use crate::tokenizer::Tokenizer;
 
@@ -47,10 +45,6 @@ impl RawTrace {
         run_long(py, || serde_json::to_string(&self.trace))
     }
 
-    fn objects<'py>(&self, classes: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
-        objects(&self.trace, classes)
-    }
-
     fn story(&self, py: Python<'_>, told: HashSet<usize>) -> PyResult<String> {
         run_long(py, || serde_json::to_string(&self.trace.story(&|id| told.contains(&id))))
     }
@@ -65,28 +59,15 @@ impl RawTrace {
     }
 }
 
-#[pyclass(frozen, module = "ggtok._ggtok")]
-pub struct RawTrie(DoubleArrayTrace);
-
 #[pyfunction]
-pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_, PyAny>) -> PyResult<RawTrie> {
+pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_, PyAny>) -> PyResult<String> {
     let words = arguments::objects(words)?;
     let queries = arguments::objects(queries)?;
     let bytes = |objects| texts(objects).map(|text| Ok(text?.text().as_bytes().to_vec())).collect::<PyResult<Vec<_>>>();
     let words = bytes(&words)?;
     let queries = bytes(&queries)?;
-    run_long(py, || DoubleArrayTrace::new(&words, &queries)).map(RawTrie)
-}
-
-#[pymethods]
-impl RawTrie {
-    fn json(&self, py: Python<'_>) -> PyResult<String> {
-        run_long(py, || serde_json::to_string(&self.0))
-    }
-
-    fn objects<'py>(&self, classes: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
-        objects(&self.0, classes)
-    }
+    let trie = run_long(py, || DoubleArrayTrace::new(&words, &queries))?;
+    run_long(py, || serde_json::to_string(&trie))
 }
 
 #[pyfunction]

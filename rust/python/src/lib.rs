@@ -28,7 +28,6 @@ mod json_string;
 mod line_columns;
 mod memory;
 mod metadata;
-mod objects;
 mod parts;
 mod run;
 mod sampling;
@@ -62,7 +61,7 @@ mod _ggtok {
         decoder::StreamDecoder,
         encoder::StreamEncoder,
         encoding::{_encoding, Encoding},
-        explain::{RawTrace, RawTrie, explain, explain_trie, regex_matches},
+        explain::{RawTrace, explain, explain_trie, regex_matches},
         json::json_items,
         json_lines::json_lines,
         memory::Buffer,

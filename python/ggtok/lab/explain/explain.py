@@ -10,7 +10,7 @@ from ..._ggtok import explain as recorded
 from ...errors import ArgumentTypeError
 from ...tokenizer.base import BaseTokenizer
 from ...tokenizer.base import Text as AnyText
-from .record import STEPS, Record
+from .record import STEPS, Record, names_of, read
 
 
 class Trace(Record):
@@ -101,10 +101,13 @@ class Trace(Record):
         return explain, (self._tokenizer, self.text, *settings)
 
 
+CLASSES = {**STEPS, names_of(Trace): Trace}
+
+
 def explain(tokenizer: BaseTokenizer, text: AnyText, add_special: bool, parse_special: bool, continues: bool) -> Trace:
     """What `Tokenizer.explain` does."""
     raw = recorded(tokenizer, text, add_special, parse_special, continues)
-    trace: Trace = raw.objects({**STEPS, "Trace": Trace})
+    trace: Trace = read(raw.json(), CLASSES)
     object.__setattr__(trace, "_raw", raw)
     object.__setattr__(trace, "_tokenizer", tokenizer)
     return trace

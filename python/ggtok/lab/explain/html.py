@@ -79,7 +79,7 @@ def _array(items: Iterable[str]) -> str:
 
 
 def trie_page(words: Sequence[Text], trie: str, tables: Sequence[Section]) -> str:
-    """The page of a double array: `trie` is the JSON of `_ggtok.RawTrie`, `tables` what the terminal shows."""
+    """The page of a double array: `trie` is the JSON of `explain_trie`, `tables` what the terminal shows."""
     title = f"{', '.join(map(shown, words[:8]))}{' …' if len(words) > 8 else ''} in a double array"
     return render("trie", title, {"trie": trie, "sections": _array(map(_section, tables))})
 

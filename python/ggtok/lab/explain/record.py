@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from base64 import b64decode
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from operator import index as as_int
 from typing import Any
 
@@ -13,8 +15,26 @@ from ...errors import GgtokError
 from ...trace import CodePoint, Fragment, Reason, SpecialMatch, Text, Token
 from .utf8 import to_bytes, to_text
 
-STEPS = vars(sys.modules[Token.__module__])
-"""The classes of `ggtok.trace` by name."""
+
+def names_of(kind: Any) -> tuple[str, ...]:
+    """The fields of a class as JSON names them."""
+    return tuple(each.name.rstrip("_") for each in fields(kind) if each.init)
+
+
+STEPS = {names_of(kind): kind for kind in vars(sys.modules[Token.__module__]).values() if is_dataclass(kind)}
+"""The classes of `ggtok.trace` by their fields, which no two share."""
+
+
+def read(text: str, classes: Mapping[tuple[str, ...], Any]) -> Any:
+    """What JSON holds: lists are tuples, and an object is of the class that has its fields. O(n) for n bytes."""
+
+    def made(found: dict[str, Any]) -> Any:
+        if "base64" in found:
+            return b64decode(found["base64"])
+        found.pop("kind", None)  # The class says the same.
+        return classes[tuple(found)](*(tuple(each) if type(each) is list else each for each in found.values()))
+
+    return json.loads(text, object_hook=made)
 
 
 @dataclass(frozen=True, slots=True)

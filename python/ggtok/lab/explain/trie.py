@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ..._ggtok import explain_trie as recorded
 from ...trace import Cell, DoubleArrayTrace, InsertionStep, Text
-from .record import STEPS
+from .record import STEPS, read
 from .tables import Mark, Row, Section, byte_name, section, walked, yes
 
 OUTCOMES: dict[str, tuple[str, Mark]] = {
@@ -23,8 +23,8 @@ def explain_trie(words: Iterable[Text], queries: Iterable[Text] = ()) -> tuple[D
         GgtokError: A word is empty, or there are too many of them.
     """
     made = recorded(list(words), list(queries))
-    trie: DoubleArrayTrace = made.objects(STEPS)
-    return trie, made.json()
+    trie: DoubleArrayTrace = read(made, STEPS)
+    return trie, made
 
 
 def trie_sections(trie: DoubleArrayTrace) -> list[Section]:
