@@ -70,11 +70,6 @@ impl Json {
         self.as_object().is_some_and(|object| object.is(key, text))
     }
 
-    /// The message of the caller's that this is.
-    pub(crate) fn message(&self) -> Option<usize> {
-        self.as_object()?.message
-    }
-
     /// The objects among values.
     pub(crate) fn objects(values: &mut [Self]) -> impl Iterator<Item = &mut Object> {
         values.iter_mut().filter_map(|value| if let Self::Object(object) = value { Some(object) } else { None })

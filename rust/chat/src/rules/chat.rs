@@ -18,14 +18,14 @@ use super::caps::Caps;
 use super::handlers::Handler;
 use super::message::{MediaPlace, Reader};
 use super::params::{Closing, Continuation, Options, Params, Scene};
-use super::request::{Request, Settings};
+use super::request::Request;
 use super::thinking::Thinking;
 use super::warnings::{self, Warning};
 use super::{content, repairs};
 use crate::budget::Budget;
 use crate::clock::{Now, strftime};
 use crate::error::Error;
-use crate::json::{Json, Object};
+use crate::json::Object;
 use crate::language::Template;
 use crate::mask::{Conversation, Mask};
 use crate::text::Text;
@@ -104,15 +104,14 @@ impl ChatTemplate {
     ///
     /// llama-server would refuse the request, or the template fails.
     pub fn apply(&self, request: &Request, options: &Options, now: &Now) -> Result<Rendered, Error> {
-        let settings = request.settings()?;
+        let mut params = request.params()?;
         let mut reader = self.reader(request, options);
-        let messages = reader.messages(request.body().get("messages"))?;
-        let (continuation, adds_prompt) = continuation(&settings, &messages, options.closing)?;
+        params.messages = reader.messages(request.body().get("messages"))?;
+        decide_continuation(&mut params, options.closing)?;
         let mut found = Vec::new();
         let mut budget = Budget::new(request.num_bytes());
-        let scene = self.scene(options, now, &mut budget)?;
-        let text = self.text(scene, messages, &settings, continuation, adds_prompt, &mut found)?;
-        found.append(&mut warnings::find(request, &settings, &self.template, &text));
+        let text = self.text(self.scene(options, now, &mut budget)?, &mut params, &mut found)?;
+        found.append(&mut warnings::find(request, &params, &self.template, &text));
         Ok(Rendered { text, media: reader.media, warnings: found })
     }
 
@@ -129,11 +128,12 @@ impl ChatTemplate {
         options: &Options,
         now: &Now,
     ) -> Result<Text, Error> {
-        let settings = request.settings()?;
-        let messages = self.reader(request, options).first(request.messages(), count)?;
+        let mut params = request.params()?;
+        params.messages = self.reader(request, options).first(request.messages(), count)?;
+        params.continuation = Continuation::None;
+        params.add_generation_prompt = adds_prompt;
         let mut budget = Budget::new(request.num_bytes());
-        let scene = self.scene(options, now, &mut budget)?;
-        self.text(scene, messages, &settings, Continuation::None, adds_prompt, &mut Vec::new())
+        self.text(self.scene(options, now, &mut budget)?, &mut params, &mut Vec::new())
     }
 
     /// The bytes of a request's text that a mask covers, as ranges in order. `ends` are the texts of the vocabulary's
@@ -186,58 +186,43 @@ impl ChatTemplate {
         Ok(Scene { template: &self.template, caps: self.caps(now, budget)?, options, cuts_added: true, now, budget })
     }
 
-    fn text(
-        &self,
-        mut scene: Scene<'_>,
-        mut messages: Vec<Json>,
-        settings: &Settings,
-        continuation: Continuation,
-        adds_prompt: bool,
-        warnings: &mut Vec<Warning>,
-    ) -> Result<Text, Error> {
+    fn text(&self, mut scene: Scene<'_>, params: &mut Params, warnings: &mut Vec<Warning>) -> Result<Text, Error> {
         let thinking = match self.handler {
             Some(_) => Cow::default(),
             None => self.thinking(&mut scene)?,
         };
         // What llama-server finds when it starts.
         let thinks = self.handler.map_or(thinking.exists, |handler| handler.thinks);
+        params.enable_thinking.get_or_insert(thinks);
+        add_dates(&mut params.variables, &self.template, scene.now);
 
-        let continued = messages.last().filter(|_| continuation != Continuation::None);
-        let continued = continued.and_then(Json::as_object).cloned();
+        let messages = &mut params.messages;
+        let is_continued = params.continuation != Continuation::None;
+        let continued = messages.last().filter(|_| is_continued).cloned();
         if self.trims {
-            repairs::trim(&mut messages);
+            repairs::trim(messages);
         }
-        repairs::join_media(&mut messages)?;
-        let mut messages = content::adapted(messages, scene.caps)?;
+        repairs::join_media(messages);
+        content::adapt(messages, scene.caps);
         if continued.is_some() {
             messages.pop();
         }
         if !self.knows_developer {
-            repairs::developer_to_system(&mut messages);
+            repairs::developer_to_system(messages);
         }
         if !scene.caps.supports_system_role {
-            repairs::merge_system(&mut messages, warnings)?;
-        }
-        if scene.caps.supports_tool_calls {
-            repairs::content_of_calls(&mut messages);
+            repairs::merge_system(messages, warnings)?;
         }
         if scene.caps.supports_object_arguments {
-            repairs::arguments_as_objects(&mut messages)?;
+            repairs::arguments_as_objects(messages)?;
         }
 
-        let mut params = Params {
-            messages,
-            tools: settings.tools.clone(),
-            enable_thinking: settings.enable_thinking.unwrap_or(thinks),
-            add_generation_prompt: adds_prompt && continuation == Continuation::None,
-            continuation: resolved(continuation, continued.as_ref()),
-            continue_message: continued,
-            extra: extra(settings, &self.template, scene.now),
-            json_schema: settings.json_schema.clone(),
-        };
+        params.add_generation_prompt &= !is_continued;
+        params.continuation = resolved(params.continuation, continued.as_ref());
+        params.continue_message = continued;
         match self.handler {
-            Some(handler) => handler.prompt(&mut scene, &mut params),
-            None => thinking.prompt(&mut scene, &mut params),
+            Some(handler) => handler.prompt(&mut scene, params),
+            None => thinking.prompt(&mut scene, params),
         }
     }
 
@@ -280,40 +265,33 @@ fn repaired(source: &[u8]) -> Vec<u8> {
     repairs.fold(text.to_owned(), |text, repair| text.replace(repair.2, NEVER)).into()
 }
 
-/// Whether and how the last message is continued, and whether there is a generation prompt.
-pub(super) fn continuation(
-    settings: &Settings,
-    messages: &[Json],
-    closing: Closing,
-) -> Result<(Continuation, bool), Error> {
-    let mut continuation = settings.continuation;
-    let mut adds_prompt = settings.add_generation_prompt;
-    let is_assistant = |message: &Json| message.is("role", "assistant");
+/// Decides whether and how the last message is continued, and whether there is a generation prompt.
+fn decide_continuation(params: &mut Params, closing: Closing) -> Result<(), Error> {
+    let is_assistant = |message: &Object| message.is("role", "assistant");
     let closes = match closing {
-        Closing::AsRequested => !adds_prompt,
+        Closing::AsRequested => !params.add_generation_prompt,
         Closing::Never => false,
         Closing::Always => true,
     };
-    let last = messages.last().filter(|last| is_assistant(last));
-    if continuation == Continuation::None {
+    let field = format!("messages[{}]", params.messages.len().saturating_sub(1));
+    let last = params.messages.last().filter(|last| is_assistant(last));
+    if params.continuation == Continuation::None {
         if last.is_none() || closes {
-            return Ok((continuation, adds_prompt));
+            return Ok(());
         }
-        if matches!(messages, [.., before, _] if is_assistant(before)) {
-            let field = format!("messages[{}]", messages.len() - 1);
+        if matches!(&params.messages[..], [.., before, _] if is_assistant(before)) {
             return Err(Error::request(field, "a message of the assistant's after another one cannot be continued"));
         }
-        (continuation, adds_prompt) = (Continuation::Auto, false);
+        (params.continuation, params.add_generation_prompt) = (Continuation::Auto, false);
     }
-    if adds_prompt {
+    if params.add_generation_prompt {
         let problem = "a request that continues a message must set add_generation_prompt to false";
         return Err(Error::request("continue_final_message", problem));
     }
     if last.is_some_and(|last| last.get("tool_calls").is_some()) {
-        let field = format!("messages[{}].tool_calls", messages.len() - 1);
-        return Err(Error::request(field, "a message with tool calls cannot be continued"));
+        return Err(Error::request(field + ".tool_calls", "a message with tool calls cannot be continued"));
     }
-    Ok((continuation, adds_prompt))
+    Ok(())
 }
 
 /// What is continued: the thinking, if there is nothing else in the message.
@@ -328,13 +306,11 @@ fn resolved(continuation: Continuation, message: Option<&Object>) -> Continuatio
     }
 }
 
-/// The variables that every template can read, and the caller's.
-fn extra(settings: &Settings, template: &Template, now: &Now) -> Object {
-    let mut extra = settings.variables.clone();
+/// Adds the dates that every template can read.
+fn add_dates(variables: &mut Object, template: &Template, now: &Now) {
     for (name, format) in [("datetime", "%b %d %Y"), ("date_string", "%d %b %Y")] {
-        if template.reads(name) && extra.get(name).is_none() {
-            extra.push(name.into(), Text::template(strftime(format, now).unwrap_or_default()).into());
+        if template.reads(name) && variables.get(name).is_none() {
+            variables.push(name.into(), Text::template(strftime(format, now).unwrap_or_default()).into());
         }
     }
-    extra
 }

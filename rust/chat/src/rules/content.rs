@@ -7,12 +7,12 @@ use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::text::{Origin, Text};
 
-/// The messages with contents of the kind that the template takes, if it takes only one.
-pub(crate) fn adapted(mut messages: Vec<Json>, caps: &Caps) -> Result<Vec<Json>, Error> {
+/// Makes contents of the kind that the template takes, if it takes only one.
+pub(crate) fn adapt(messages: &mut [Object], caps: &Caps) {
     let Caps { supports_string_content: takes_strings, supports_typed_content: takes_parts, .. } = *caps;
-    for message in Json::objects(&mut messages) {
-        let content = match message.get("content") {
-            Some(Json::Array(parts)) if takes_strings && !takes_parts => Json::String(joined(parts)?),
+    for message in messages {
+        let content: Json = match message.get("content") {
+            Some(Json::Array(parts)) if takes_strings && !takes_parts => joined(parts).into(),
             Some(Json::String(text)) if takes_parts && !takes_strings => {
                 vec![part("text", text.clone(), message.message)].into()
             }
@@ -20,7 +20,6 @@ pub(crate) fn adapted(mut messages: Vec<Json>, caps: &Caps) -> Result<Vec<Json>,
         };
         message.set("content", content);
     }
-    Ok(messages)
 }
 
 /// The string that a value is. `field` names it in the error.
@@ -47,28 +46,18 @@ pub(crate) fn part(kind: &'static str, text: Text, message: Option<usize>) -> Js
 
 /// The texts of parts as one, with a line feed between them, but none beside a media marker. The line feeds count as the
 /// caller's.
-pub(crate) fn joined(parts: &[Json]) -> Result<Text, Error> {
-    let empty = Text::default();
-    let field = |part: &'_ Json, name| match part.get(name) {
-        None => Ok(None),
-        Some(Json::String(text)) => Ok(Some(text.clone())),
-        Some(other) => Err(Error::request("messages", format!("{name} of a part is {}, not a string", other.kind()))),
-    };
+pub(crate) fn joined(parts: &[Json]) -> Text {
     let mut whole = Text::default();
     let mut follows_marker = false;
     for part in parts {
-        let kind = field(part, "type")?.unwrap_or_default();
-        let is_marker = kind == MEDIA;
-        if !is_marker && kind != "text" {
-            continue;
-        }
+        let is_marker = part.is("type", MEDIA);
         if !is_marker && !follows_marker && !whole.is_empty() {
             line_feed(&mut whole);
         }
         follows_marker = is_marker;
-        extend(&mut whole, field(part, "text")?.as_ref().unwrap_or(&empty));
+        part.text("text").iter().for_each(|text| extend(&mut whole, text));
     }
-    Ok(whole)
+    whole
 }
 
 /// Appends a line feed that has the origin of what it follows.

@@ -20,11 +20,10 @@ use memchr::memmem;
 
 pub(crate) use self::continued::Continued;
 use self::table::HANDLERS;
-use super::content;
 use super::params::{Continuation, Params, Scene};
 use super::render::render;
 use crate::error::Error;
-use crate::json::{Json, Object};
+use crate::json::Object;
 use crate::text::{Origin, Text};
 
 /// What is done for templates of one kind.
@@ -87,27 +86,27 @@ impl Handler {
 
     /// The prompt. The messages of the parameters are used up.
     pub(crate) fn prompt(&self, scene: &mut Scene<'_>, params: &mut Params) -> Result<Text, Error> {
-        if self.rewriting == Rewriting::Horizon {
-            messages::horizon_thinking(params, scene.template.source())?;
-            messages::horizon_writes_json(params)?;
-        }
         let given = std::mem::take(&mut params.messages);
         let messages = match self.rewriting {
-            Rewriting::None | Rewriting::Gemma | Rewriting::Prompted => content::adapted(given, scene.caps)?,
+            Rewriting::None | Rewriting::Gemma | Rewriting::Prompted => given,
             Rewriting::Blocks => messages::as_blocks(given),
             Rewriting::Harmony => messages::with_thinking(given, true),
             Rewriting::Thinking => messages::with_thinking(given, false),
-            Rewriting::Horizon => messages::with_some_thinking(given),
-            Rewriting::Languages => messages::with_languages(given, &params.extra)?,
+            Rewriting::Horizon => {
+                messages::check_horizon(params)?;
+                messages::with_some_thinking(given)
+            }
+            Rewriting::Languages => messages::with_languages(given, &params.variables)?,
             Rewriting::SortedAnswers => messages::with_sorted_answers(given),
             Rewriting::OldGemma => messages::with_tool_responses(given)?,
         };
-        let answer = params.json_schema.as_ref().filter(|schema| schema.as_object().is_some());
-        let additional = match (self.rewriting, answer) {
-            (Rewriting::SortedAnswers, Some(schema)) => Some(Object::from_iter([("response_format", schema.clone())])),
-            _ => None,
-        };
-        let (mut prompt, asking) = renderings(scene, params, messages, additional.as_ref())?;
+        let answer = params.json_schema.take().filter(|schema| schema.as_object().is_some());
+        if let (Rewriting::SortedAnswers, Some(schema)) = (self.rewriting, answer)
+            && scene.template.reads("response_format")
+        {
+            params.variables.set("response_format", schema);
+        }
+        let (mut prompt, asking) = renderings(scene, params, messages)?;
 
         let lacks_turn = matches!(self.rewriting, Rewriting::Gemma | Rewriting::OldGemma)
             && prompt.as_bytes().ends_with(b"<turn|>\n");
@@ -165,23 +164,15 @@ impl Handler {
 }
 
 /// The prompt before a message is continued, and, if one is, what the template writes to ask for an answer.
-/// `additional` variables come on top of all others.
-pub(crate) fn renderings(
-    scene: &mut Scene<'_>,
-    params: &Params,
-    messages: Vec<Json>,
-    additional: Option<&Object>,
-) -> Result<(Text, Text), Error> {
-    let mut rendering = |messages, asks| render(scene, params, messages, asks, additional);
+pub(crate) fn renderings(scene: &mut Scene<'_>, params: &Params, messages: Vec<Object>) -> Result<(Text, Text), Error> {
     if params.continuation == Continuation::None {
-        return Ok((rendering(messages, params.add_generation_prompt)?, Text::default()));
+        return Ok((render(scene, params, messages, params.add_generation_prompt)?, Text::default()));
     }
-    let without = rendering(messages.clone(), false)?;
-    let with = rendering(messages, true)?;
+    let without = render(scene, params, messages.clone(), false)?;
+    let with = render(scene, params, messages, true)?;
     let pairs = with.as_bytes().iter().zip(without.as_bytes());
     let shared = pairs.take_while(|(a, b)| a == b).count();
-    let added = with.slice(shared..with.len());
-    Ok((if params.add_generation_prompt { with } else { without }, added))
+    Ok((without, with.slice(shared..with.len())))
 }
 
 fn replace_last(text: &mut Text, old: &[u8], new: &[u8]) {

@@ -35,7 +35,7 @@ pub(crate) struct Reader<'a> {
 
 impl Reader<'_> {
     /// Reads the messages.
-    pub(crate) fn messages(&mut self, messages: Option<&Json>) -> Result<Vec<Json>, Error> {
+    pub(crate) fn messages(&mut self, messages: Option<&Json>) -> Result<Vec<Object>, Error> {
         match messages {
             Some(Json::Array(messages)) => self.first(messages, messages.len()),
             Some(other) => Err(Error::request("messages", format!("expected an array, got {}", other.kind()))),
@@ -44,12 +44,12 @@ impl Reader<'_> {
     }
 
     /// Reads the first messages.
-    pub(crate) fn first(&mut self, messages: &[Json], count: usize) -> Result<Vec<Json>, Error> {
+    pub(crate) fn first(&mut self, messages: &[Json], count: usize) -> Result<Vec<Object>, Error> {
         let messages = messages.iter().take(count).enumerate();
         messages.map(|(number, message)| self.message(message, number)).collect()
     }
 
-    fn message(&mut self, given: &Json, number: usize) -> Result<Json, Error> {
+    fn message(&mut self, given: &Json, number: usize) -> Result<Object, Error> {
         let refuse = |problem: &str| Err(Error::request(format!("messages[{number}]"), problem));
         let Json::Object(given) = given else {
             return refuse(&format!("a message must be an object, not {}", given.kind()));
@@ -79,7 +79,7 @@ impl Reader<'_> {
         if !calls.is_empty() {
             message.push("tool_calls".into(), calls.into());
         }
-        Ok(message.into())
+        Ok(message)
     }
 
     /// A role that every template knows, or this one, is as if the template had written it. Others stay the caller's.

@@ -4,8 +4,6 @@
 //! Source: `autoparser::generation_params` in `common/chat-auto-parser.h` of llama.cpp. Deviations: 1. Only what
 //! affects the prompt, or whether there is an error.
 
-use std::rc::Rc;
-
 use super::caps::Caps;
 use crate::budget::Budget;
 use crate::clock::Now;
@@ -52,21 +50,22 @@ pub(crate) enum Continuation {
     Reasoning,
 }
 
-/// The parameters of a rendering.
+/// The parameters of a rendering: what the fields of a request say, and then what becomes of it.
 #[derive(Debug, Default)]
 pub(crate) struct Params {
-    /// The messages as the template gets them, without the one that is continued.
-    pub(crate) messages: Vec<Json>,
+    /// The messages as the template gets them, in the end without the one that is continued.
+    pub(crate) messages: Vec<Object>,
     /// The tools. `None` is `null`, and never an empty array.
-    pub(crate) tools: Option<Rc<Vec<Json>>>,
-    pub(crate) enable_thinking: bool,
+    pub(crate) tools: Option<Vec<Json>>,
+    /// `None` is as the template has it.
+    pub(crate) enable_thinking: Option<bool>,
     pub(crate) add_generation_prompt: bool,
-    /// `Auto` is resolved before handlers see it, unless there are no messages.
+    /// First what is asked for. `Auto` is resolved before handlers see it, unless there are no messages.
     pub(crate) continuation: Continuation,
     /// The message that is continued. `None` is one without anything in it.
     pub(crate) continue_message: Option<Object>,
-    /// Further variables: the date, `chat_template_kwargs`.
-    pub(crate) extra: Object,
+    /// Further variables: `chat_template_kwargs`, `reasoning_effort`, `documents`, the date.
+    pub(crate) variables: Object,
     /// A schema of the answer. `None` is `null`.
     pub(crate) json_schema: Option<Json>,
 }

@@ -17,32 +17,30 @@ const KEEPS_THINKING: [(&[u8], bool); 4] = [
 ];
 
 /// Renders the template with these messages in place of those of the parameters, and with or without a generation prompt.
-/// `additional` variables come on top of all others.
 pub(crate) fn render(
     scene: &mut Scene<'_>,
     params: &Params,
-    messages: Vec<Json>,
+    messages: Vec<Object>,
     adds_prompt: bool,
-    additional: Option<&Object>,
 ) -> Result<Text, Error> {
+    let messages = Json::Array(messages.into_iter().map(Json::Object).collect());
     // The caller's variables may have the names of these.
     let mut variables: Vec<(&[u8], Value)> = vec![
-        (b"messages", Value::from_json(messages.into(), Origin::TEMPLATE, scene.budget)?),
+        (b"messages", Value::from_json(messages, Origin::TEMPLATE, scene.budget)?),
         (b"bos_token", Value::string(Text::template(&*scene.options.bos))),
         (b"eos_token", Value::string(Text::template(&*scene.options.eos))),
-        (b"enable_thinking", Value::Bool(params.enable_thinking)),
+        (b"enable_thinking", Value::Bool(params.enable_thinking == Some(true))),
     ];
     if let Some(tools) = &params.tools {
-        variables.push((b"tools", Value::from_json(tools.to_vec().into(), Origin::TEMPLATE, scene.budget)?));
+        variables.push((b"tools", Value::from_json(tools.clone().into(), Origin::TEMPLATE, scene.budget)?));
     }
-    let given = |name| additional.and_then(|object| object.get(name)).or_else(|| params.extra.get(name));
-    if let Some(&Json::Bool(keeps)) = given("preserve_reasoning") {
+    if let Some(&Json::Bool(keeps)) = params.variables.get("preserve_reasoning") {
         variables.extend(KEEPS_THINKING.map(|(name, is_true)| (name, Value::Bool(keeps == is_true))));
     }
-    if let Some(Json::String(effort)) = given("reasoning_effort") {
+    if let Some(Json::String(effort)) = params.variables.get("reasoning_effort") {
         variables.push((b"reasoning_strength", Value::string(effort.clone())));
     }
-    for (name, value) in params.extra.iter().chain(additional.into_iter().flat_map(Object::iter)) {
+    for (name, value) in params.variables.iter() {
         variables.push((name.as_bytes(), Value::from_json(value.clone(), name.first_origin(), scene.budget)?));
     }
     if adds_prompt {

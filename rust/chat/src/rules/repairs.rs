@@ -2,12 +2,12 @@
 //!
 //! 1. [`developer_to_system`]: the role `developer` becomes `system`, except for gpt-oss, which knows it.
 //! 2. [`merge_system`]: the first message, if it is a system message and the template takes none, moves into the next.
-//! 3. [`content_of_calls`]: a message with tool calls and without content gets an empty one.
-//! 4. [`arguments_as_objects`]: arguments of tool calls that are JSON in a string are read.
+//! 3. [`arguments_as_objects`]: arguments of tool calls that are JSON in a string are read.
 //!
 //! And, before all of them: [`trim`], for one template, and [`join_media`].
 //!
-//! Source: the namespace `workaround` in `common/chat.cpp` of llama.cpp. Deviations: 1. Errors name the field.
+//! Source: the namespace `workaround` in `common/chat.cpp` of llama.cpp. Deviations: 1. Errors name the field. 2. A
+//! message with tool calls always has a content: [`message`](super::message) gives it an empty one.
 
 use super::content;
 use super::warnings::Warning;
@@ -16,8 +16,8 @@ use crate::json::{Json, Object};
 use crate::text::{Text, is_space};
 
 /// The first repair.
-pub(crate) fn developer_to_system(messages: &mut [Json]) {
-    for message in Json::objects(messages) {
+pub(crate) fn developer_to_system(messages: &mut [Object]) {
+    for message in messages {
         if let Some(Json::String(role)) = message.get_mut("role")
             && *role == "developer"
         {
@@ -31,37 +31,28 @@ pub(crate) fn developer_to_system(messages: &mut [Json]) {
 /// # Errors
 ///
 /// A content is not text.
-pub(crate) fn merge_system(messages: &mut Vec<Json>, warnings: &mut Vec<Warning>) -> Result<(), Error> {
+pub(crate) fn merge_system(messages: &mut Vec<Object>, warnings: &mut Vec<Warning>) -> Result<(), Error> {
     if !messages.first().is_some_and(|message| message.is("role", "system")) {
         return Ok(());
     }
     let first = messages.remove(0);
     match messages.first_mut() {
-        Some(Json::Object(second)) => {
-            let content = content::lines(text_of(first.as_object())?, text_of(Some(second))?);
+        Some(second) => {
+            let content = content::lines(text_of(&first)?, text_of(second)?);
             second.set("content", content);
         }
-        _ => warnings.extend(first.message().map(Warning::dropped_system)),
+        None => warnings.extend(first.message.map(Warning::dropped_system)),
     }
     Ok(())
 }
 
 /// The third repair.
-pub(crate) fn content_of_calls(messages: &mut [Json]) {
-    for message in Json::objects(messages) {
-        if message.get("tool_calls").is_some() && message.get("content").is_none() {
-            message.set("content", "");
-        }
-    }
-}
-
-/// The fourth repair.
 ///
 /// # Errors
 ///
 /// Arguments are not JSON.
-pub(crate) fn arguments_as_objects(messages: &mut [Json]) -> Result<(), Error> {
-    for message in Json::objects(messages) {
+pub(crate) fn arguments_as_objects(messages: &mut [Object]) -> Result<(), Error> {
+    for message in messages {
         let number = message.message.unwrap_or_default();
         let Some(Json::Array(calls)) = message.get_mut("tool_calls") else { continue };
         for (call_at, call) in Json::objects(calls).enumerate() {
@@ -81,13 +72,13 @@ pub(crate) fn arguments_as_objects(messages: &mut [Json]) -> Result<(), Error> {
 }
 
 /// Takes white space away from both ends of all contents.
-pub(crate) fn trim(messages: &mut [Json]) {
+pub(crate) fn trim(messages: &mut [Object]) {
     let strip = |object: &mut Object, name| {
         if let Some(Json::String(text)) = object.get_mut(name) {
             *text = text.strip(true, true, is_space);
         }
     };
-    for message in Json::objects(messages) {
+    for message in messages {
         strip(message, "content");
         strip(message, "reasoning_content");
         if message.text("reasoning_content").is_some_and(Text::is_empty) {
@@ -100,26 +91,22 @@ pub(crate) fn trim(messages: &mut [Json]) {
 }
 
 /// Makes contents with media markers texts.
-pub(crate) fn join_media(messages: &mut [Json]) -> Result<(), Error> {
-    for message in Json::objects(messages) {
+pub(crate) fn join_media(messages: &mut [Object]) {
+    for message in messages {
         let Some(Json::Array(parts)) = message.get("content") else { continue };
         if parts.iter().any(|part| part.is("type", content::MEDIA)) {
-            let joined = content::joined(parts)?;
+            let joined = content::joined(parts);
             message.set("content", joined);
         }
     }
-    Ok(())
 }
 
-fn text_of(message: Option<&Object>) -> Result<&Text, Error> {
-    match message.and_then(|message| message.get("content")) {
-        Some(Json::String(text)) => Ok(text),
-        other => {
-            let number = message.and_then(|message| message.message);
-            let field = number.map_or(String::new(), |number| format!("messages[{number}].content"));
-            let kind = other.map_or("nothing", Json::kind);
-            let problem = format!("this template takes no system message, and {kind} cannot be merged with one");
-            Err(Error::request(field, problem))
-        }
-    }
+fn text_of(message: &Object) -> Result<&Text, Error> {
+    let content = message.get("content").unwrap_or(&Json::Null);
+    content.as_text().ok_or_else(|| {
+        let field = format!("messages[{}].content", message.message.unwrap_or_default());
+        let kind = content.kind();
+        let problem = format!("this template takes no system message, and {kind} cannot be merged with one");
+        Error::request(field, problem)
+    })
 }

@@ -6,9 +6,7 @@
 //! have no influence on the prompt are not read. 2. `documents` are given to the template; the server drops them.
 //! 3. Errors name the field.
 
-use std::rc::Rc;
-
-use super::params::Continuation;
+use super::params::{Continuation, Params};
 use super::tools;
 use crate::error::Error;
 use crate::json::{Json, Object};
@@ -81,26 +79,8 @@ impl Request {
     }
 
     /// What the other fields say.
-    pub(crate) fn settings(&self) -> Result<Settings, Error> {
-        Settings::read(&self.body)
-    }
-}
-
-/// What the fields of a body say, except the messages.
-#[derive(Debug)]
-pub(crate) struct Settings {
-    pub(crate) tools: Option<Rc<Vec<Json>>>,
-    pub(crate) json_schema: Option<Json>,
-    pub(crate) add_generation_prompt: bool,
-    /// What is asked for. The last message may be continued although it is not asked for.
-    pub(crate) continuation: Continuation,
-    pub(crate) enable_thinking: Option<bool>,
-    /// `chat_template_kwargs`, `reasoning_effort` and `documents`.
-    pub(crate) variables: Object,
-}
-
-impl Settings {
-    fn read(body: &Json) -> Result<Self, Error> {
+    pub(crate) fn params(&self) -> Result<Params, Error> {
+        let body = &self.body;
         let json_schema = answer_format(body)?;
         let tools = tools::read(body.get("tools"))?;
         let tool_choice = body.text("tool_choice").map_or(&b"auto"[..], Text::as_bytes);
@@ -127,13 +107,14 @@ impl Settings {
             return Err(Error::request("reasoning_format", problem));
         }
 
-        Ok(Self {
-            tools: tools.map(Rc::new),
+        Ok(Params {
+            tools,
             json_schema,
             add_generation_prompt: boolean(body, "add_generation_prompt").unwrap_or(true),
             continuation: continuation(body.get("continue_final_message"))?,
             enable_thinking,
             variables,
+            ..Params::default()
         })
     }
 }

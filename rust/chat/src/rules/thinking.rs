@@ -86,8 +86,8 @@ impl Thinking {
 
     /// The prompt of a template with such markers. The messages of the parameters are used up.
     pub(crate) fn prompt(&self, scene: &mut Scene<'_>, params: &mut Params) -> Result<Text, Error> {
-        let messages = super::content::adapted(std::mem::take(&mut params.messages), scene.caps)?;
-        let (mut prompt, asking) = renderings(scene, params, messages, None)?;
+        let messages = std::mem::take(&mut params.messages);
+        let (mut prompt, asking) = renderings(scene, params, messages)?;
         if let Some(message) = params.continued() {
             let text = self.continued(params, message, &asking);
             scene.budget.bytes(text.len())?;

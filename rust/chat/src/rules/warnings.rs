@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use super::request::{Request, Settings};
+use super::params::Params;
+use super::request::Request;
 use crate::json::Json;
 use crate::language::Template;
 use crate::text::Text;
@@ -64,17 +65,17 @@ const PASSED: [&str; 2] = ["tool_calls", "reasoning_content"];
 const REASONING: [&str; 2] = ["thinking", "reasoning"];
 
 /// Finds what is not in `text`, which was rendered from a request. O(bytes of the template and of the request).
-pub(crate) fn find(request: &Request, settings: &Settings, template: &Template, text: &Text) -> Vec<Warning> {
+pub(crate) fn find(request: &Request, params: &Params, template: &Template, text: &Text) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    for (name, _) in settings.variables.iter() {
+    for (name, _) in params.variables.iter() {
         let name = String::from_utf8_lossy(name.as_bytes());
         if !OWN.contains(&&*name) && !template.reads(&name) {
             let text = format!("the template never reads the variable '{name}'");
             warnings.push(Warning::new("unread-variable", Some(&name), None, text));
         }
     }
-    let has_documents = settings.variables.get("documents").is_some_and(|given| !is_blank(given));
-    for (field, is_given) in [("tools", settings.tools.is_some()), ("documents", has_documents)] {
+    let has_documents = params.variables.get("documents").is_some_and(|given| !is_blank(given));
+    for (field, is_given) in [("tools", params.tools.is_some()), ("documents", has_documents)] {
         if is_given && !template.reads(field) {
             warnings.push(Warning::new("unread", Some(field), None, format!("the template never reads {field}")));
         }

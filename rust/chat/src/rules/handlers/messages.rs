@@ -20,14 +20,14 @@ fn calls(message: &Object) -> Option<&[Json]> {
     message.get("tool_calls")?.as_array().filter(|calls| !calls.is_empty())
 }
 
-fn calls_of_assistant(message: &Json) -> Option<&[Json]> {
-    calls(message.as_object().filter(|message| message.is("role", "assistant"))?)
+fn calls_of_assistant(message: &Object) -> Option<&[Json]> {
+    calls(message).filter(|_| message.is("role", "assistant"))
 }
 
 /// Thinking and content of systems and assistants become parts of the content.
-pub(super) fn as_blocks(mut messages: Vec<Json>) -> Vec<Json> {
+pub(super) fn as_blocks(mut messages: Vec<Object>) -> Vec<Object> {
     let has_blocks = |message: &&mut Object| message.is("role", "system") || message.is("role", "assistant");
-    for message in Json::objects(&mut messages).filter(has_blocks) {
+    for message in messages.iter_mut().filter(has_blocks) {
         let mut blocks = Vec::new();
         if let Some(thinking @ Json::String(_)) = message.remove("reasoning_content") {
             blocks.push(Object::with(message.message, [("type", "thinking".into()), ("thinking", thinking)]).into());
@@ -43,8 +43,8 @@ pub(super) fn as_blocks(mut messages: Vec<Json>) -> Vec<Json> {
 }
 
 /// Thinking is repeated in the field `thinking`. If it `replaces` content, that is dropped beside tool calls.
-pub(super) fn with_thinking(mut messages: Vec<Json>, replaces: bool) -> Vec<Json> {
-    for message in Json::objects(&mut messages) {
+pub(super) fn with_thinking(mut messages: Vec<Object>, replaces: bool) -> Vec<Object> {
+    for message in &mut messages {
         if let Some(thinking) = message.text("reasoning_content").cloned() {
             message.set("thinking", thinking);
             if replaces && calls(message).is_some() {
@@ -56,8 +56,8 @@ pub(super) fn with_thinking(mut messages: Vec<Json>, replaces: bool) -> Vec<Json
 }
 
 /// Messages of assistants without thinking get an empty one.
-pub(super) fn with_some_thinking(mut messages: Vec<Json>) -> Vec<Json> {
-    for message in Json::objects(&mut messages).filter(|message| message.is("role", "assistant")) {
+pub(super) fn with_some_thinking(mut messages: Vec<Object>) -> Vec<Object> {
+    for message in messages.iter_mut().filter(|message| message.is("role", "assistant")) {
         if message.get("reasoning_content").is_none() {
             message.set("reasoning_content", "");
         }
@@ -67,8 +67,8 @@ pub(super) fn with_some_thinking(mut messages: Vec<Json>) -> Vec<Json> {
 
 /// The name of the marker around the thinking of K2 Horizon.
 pub(super) fn horizon_thinking(params: &Params, source: &[u8]) -> Result<&'static str, Error> {
-    let effort = setting(&params.extra, "reasoning_effort", "high")?;
-    let is_off = !params.enable_thinking && memmem::find(source, b"enable_thinking").is_some();
+    let effort = setting(&params.variables, "reasoning_effort", "high")?;
+    let is_off = params.enable_thinking == Some(false) && memmem::find(source, b"enable_thinking").is_some();
     Ok(match effort.as_bytes() {
         b"medium" if !is_off => "ifm|think_fast",
         b"low" if !is_off => "ifm|think_faster",
@@ -76,9 +76,10 @@ pub(super) fn horizon_thinking(params: &Params, source: &[u8]) -> Result<&'stati
     })
 }
 
-/// Whether K2 Horizon writes arguments of tools as JSON.
-pub(super) fn horizon_writes_json(params: &Params) -> Result<bool, Error> {
-    Ok(setting(&params.extra, "tool_call_format", "xml")? == "json")
+/// Checks the variables that K2 Horizon's templates need to be strings.
+pub(super) fn check_horizon(params: &Params) -> Result<(), Error> {
+    setting(&params.variables, "reasoning_effort", "high")?;
+    setting(&params.variables, "tool_call_format", "xml").map(drop)
 }
 
 /// A variable of the template's that must be a string if it is there.
@@ -94,66 +95,53 @@ fn setting(variables: &Object, name: &str, default: &'static str) -> Result<Text
 }
 
 /// Contents of users become one part, with the languages between which it is to be translated.
-pub(super) fn with_languages(mut messages: Vec<Json>, variables: &Object) -> Result<Vec<Json>, Error> {
+pub(super) fn with_languages(mut messages: Vec<Object>, variables: &Object) -> Result<Vec<Object>, Error> {
     let source = setting(variables, "source_lang_code", "en-GB")?;
     let target = setting(variables, "target_lang_code", "en-GB")?;
-    for message in Json::objects(&mut messages).filter(|message| message.is("role", "user")) {
-        let text = match message.get("content") {
-            Some(Json::String(text)) => text.clone(),
-            Some(Json::Array(parts)) => {
-                let mut whole = Text::default();
-                for part in parts {
-                    if !whole.is_empty() {
-                        content::line_feed(&mut whole);
-                    }
-                    if let Some(text) = part.text("text") {
-                        content::extend(&mut whole, text);
-                    }
-                }
-                whole
+    for message in messages.iter_mut().filter(|message| message.is("role", "user")) {
+        let content = message.get("content").unwrap_or(&Json::Null);
+        let mut text = content.as_text().cloned().unwrap_or_default();
+        for part in content.as_array().unwrap_or_default() {
+            if !text.is_empty() {
+                content::line_feed(&mut text);
             }
-            _ => Text::default(),
-        };
-        let languages = [("source_lang_code", source.clone().into()), ("target_lang_code", target.clone().into())];
-        let [source, target] = languages;
-        let part = [("type", "text".into()), ("text", text.into()), source, target];
+            part.text("text").iter().for_each(|more| content::extend(&mut text, more));
+        }
+        let part = [
+            ("type", "text".into()),
+            ("text", text.into()),
+            ("source_lang_code", source.clone().into()),
+            ("target_lang_code", target.clone().into()),
+        ];
         message.set("content", vec![Object::with(message.message, part).into()]);
     }
     Ok(messages)
 }
 
 /// Answers of tools that only messages of users part get the order of the calls before them.
-pub(super) fn with_sorted_answers(mut messages: Vec<Json>) -> Vec<Json> {
+pub(super) fn with_sorted_answers(mut messages: Vec<Object>) -> Vec<Object> {
+    let is_answer = |message: &Object| message.is("role", "user") || message.is("role", "tool");
     let mut order: HashMap<Vec<u8>, usize> = HashMap::new();
-    let mut at = 0;
-    while at < messages.len() {
-        let is_answer = |message: &Json| message.is("role", "user") || message.is("role", "tool");
-        let message = &messages[at];
-        if !is_answer(message) {
-            if let Some(calls) = calls_of_assistant(message) {
-                let ids = calls.iter().enumerate().filter_map(|(number, call)| Some((call.text("id")?, number)));
-                order = ids.filter(|(id, _)| !id.is_empty()).map(|(id, n)| (id.as_bytes().to_vec(), n)).collect();
-            }
-            at += 1;
-            continue;
+    for group in messages.chunk_by_mut(|a, b| is_answer(a) == is_answer(b)) {
+        if let Some(calls) = group.iter().rev().find_map(calls_of_assistant) {
+            let ids = calls.iter().enumerate().filter_map(|(number, call)| Some((call.text("id")?, number)));
+            order = ids.filter(|(id, _)| !id.is_empty()).map(|(id, n)| (id.as_bytes().to_vec(), n)).collect();
         }
-        let end = messages[at..].iter().position(|message| !is_answer(message)).map_or(messages.len(), |len| at + len);
-        let places: Vec<usize> = (at..end).filter(|&place| messages[place].is("role", "tool")).collect();
-        if places.len() > 1 && !order.is_empty() {
-            let mut answers: Vec<Json> = places.iter().map(|&place| std::mem::take(&mut messages[place])).collect();
-            let number = |answer: &Json| answer.text("tool_call_id").and_then(|id| order.get(id.as_bytes())).copied();
+        if !order.is_empty() {
+            let mut places: Vec<&mut Object> = group.iter_mut().filter(|message| message.is("role", "tool")).collect();
+            let mut answers: Vec<Object> = places.iter_mut().map(|place| std::mem::take(*place)).collect();
+            let number = |answer: &Object| answer.text("tool_call_id").and_then(|id| order.get(id.as_bytes())).copied();
             answers.sort_by_key(|answer| number(answer).unwrap_or(0));
-            for (&place, answer) in places.iter().zip(answers) {
-                messages[place] = answer;
+            for (place, answer) in places.into_iter().zip(answers) {
+                *place = answer;
             }
         }
-        at = end;
     }
     messages
 }
 
 /// Answers of tools, and the content of a message after them, move into the message with the calls.
-pub(super) fn with_tool_responses(messages: Vec<Json>) -> Result<Vec<Json>, Error> {
+pub(super) fn with_tool_responses(messages: Vec<Object>) -> Result<Vec<Object>, Error> {
     let mut rewritten = Vec::new();
     let mut messages = messages.into_iter().peekable();
     while let Some(message) = messages.next() {
@@ -167,30 +155,30 @@ pub(super) fn with_tool_responses(messages: Vec<Json>) -> Result<Vec<Json>, Erro
             responses.push(response(&answer, call)?);
         }
         let entries = [("role", "assistant".into()), ("tool_calls", calls.to_vec().into())];
-        let mut turn = Object::with(message.message(), entries);
+        let mut turn = Object::with(message.message, entries);
         if !responses.is_empty() {
             turn.set("tool_responses", responses);
         }
-        let has_content = |next: &Json| match next.get("content") {
+        let has_content = |next: &Object| match next.get("content") {
             Some(Json::String(text)) => !text.is_empty(),
             Some(Json::Array(parts)) => !parts.is_empty(),
             _ => false,
         };
         let is_end =
-            |next: &Json| next.is("role", "assistant") && calls_of_assistant(next).is_none() && has_content(next);
-        if let Some(content) = messages.next_if(is_end).and_then(|end| end.get("content").cloned()) {
+            |next: &Object| next.is("role", "assistant") && calls_of_assistant(next).is_none() && has_content(next);
+        if let Some(content) = messages.next_if(is_end).and_then(|mut end| end.remove("content")) {
             turn.set("content", content);
         }
         if let Some(thinking) = message.text("reasoning_content") {
             turn.set("reasoning_content", thinking.clone());
         }
-        rewritten.push(turn.into());
+        rewritten.push(turn);
     }
     Ok(rewritten)
 }
 
 /// The answer of a tool: the name of the function and what it returned, read if that is JSON in a string.
-fn response(answer: &Json, function: Option<&Json>) -> Result<Json, Error> {
+fn response(answer: &Object, function: Option<&Json>) -> Result<Json, Error> {
     let name = function.and_then(|function| function.text("name")).filter(|name| !name.is_empty());
     let name = name.or_else(|| answer.text("tool_call_id")).cloned().unwrap_or_default();
     let content = answer.get("content").cloned().unwrap_or_default();
@@ -201,5 +189,5 @@ fn response(answer: &Json, function: Option<&Json>) -> Result<Json, Error> {
         },
         _ => content,
     };
-    Ok(Object::with(answer.message(), [("name", name.into()), ("response", value)]).into())
+    Ok(Object::with(answer.message, [("name", name.into()), ("response", value)]).into())
 }

@@ -3,10 +3,8 @@
 //! Source: the constants of `common/chat-diff-analyzer.cpp`, and `apply_template` in
 //! `common/chat-auto-parser-helpers.cpp`, of llama.cpp. Deviations: 1. Other texts.
 
-use std::rc::Rc;
-
 use crate::error::Error;
-use crate::json::Json;
+use crate::json::{Json, Object};
 use crate::rules::content;
 use crate::rules::params::{Params, Scene};
 use crate::rules::render::render;
@@ -45,14 +43,15 @@ pub(super) struct Probe<'s> {
 impl<'s> Probe<'s> {
     pub(super) fn new(scene: &'s mut Scene<'_>) -> Self {
         let scene = Scene { cuts_added: false, budget: &mut *scene.budget, ..*scene };
-        let params = Params { enable_thinking: true, ..Params::default() };
+        let params = Params { enable_thinking: Some(true), ..Params::default() };
         Self { scene, params }
     }
 
     /// Renders messages as they are. `None` if the template fails.
     pub(super) fn messages<const N: usize>(&mut self, messages: [&str; N]) -> Result<Option<Vec<u8>>, Error> {
-        let messages = content::adapted(parsed(messages)?, self.scene.caps)?;
-        match render(&mut self.scene, &self.params, messages, self.params.add_generation_prompt, None) {
+        let mut messages: Vec<Object> = Json::objects(&mut parsed(messages)?).map(std::mem::take).collect();
+        content::adapt(&mut messages, self.scene.caps);
+        match render(&mut self.scene, &self.params, messages, self.params.add_generation_prompt) {
             Ok(text) => Ok(Some(text.into_bytes())),
             Err(error @ Error::Limit { .. }) => Err(error),
             Err(_) => Ok(None),
@@ -62,7 +61,7 @@ impl<'s> Probe<'s> {
     /// Renders messages with two tools. `None` if the template fails.
     pub(super) fn with_tools<const N: usize>(&mut self, messages: [&str; N]) -> Result<Option<Vec<u8>>, Error> {
         let tools = ["FIRST_FUNCTION_F", "SECOND_FUNCTION_S"].map(|name| TOOL.replace("NAME", name));
-        self.params.tools = Some(Rc::new(parsed([&tools[0], &tools[1]])?));
+        self.params.tools = Some(parsed([&tools[0], &tools[1]])?);
         let text = self.messages(messages);
         self.params.tools = None;
         text
@@ -70,9 +69,9 @@ impl<'s> Probe<'s> {
 
     /// Renders a question and asks for an answer, with or without thinking. `None` if the template fails.
     pub(super) fn question(&mut self, enable_thinking: bool) -> Result<Option<Vec<u8>>, Error> {
-        (self.params.add_generation_prompt, self.params.enable_thinking) = (true, enable_thinking);
+        (self.params.add_generation_prompt, self.params.enable_thinking) = (true, Some(enable_thinking));
         let text = self.messages([USER]);
-        (self.params.add_generation_prompt, self.params.enable_thinking) = (false, true);
+        (self.params.add_generation_prompt, self.params.enable_thinking) = (false, Some(true));
         text
     }
 }
