@@ -1,7 +1,7 @@
 //! Writes JSON as nlohmann's `dump` does, which llama.cpp uses: without spaces, with everything but control characters as
 //! it is.
 //!
-//! What is written between strings has the origin of the string or key before it: it counts as the caller's.
+//! Strings and keys keep their origins. What is written between them has one origin, so that all of it is the caller's.
 //!
 //! Source: `nlohmann::basic_json::dump` as `common/json.cpp` of llama.cpp calls it. Deviations: 1. Floating-point numbers
 //! have as few digits as they need; llama.cpp's algorithm, Grisu2, gives one in a thousand more of them.
@@ -10,63 +10,46 @@ use super::Json;
 use crate::text::{Origin, Text};
 
 impl Json {
-    /// The value as JSON. What comes before the first string has the origin `near`.
+    /// The value as JSON. What is written between strings has the origin `near`.
     pub(crate) fn dump(&self, near: Origin) -> Text {
-        let mut writer = Writer { text: Text::new("", near), near };
-        writer.value(self);
-        writer.text
-    }
-}
-
-struct Writer {
-    text: Text,
-    near: Origin,
-}
-
-impl Writer {
-    fn write(&mut self, text: &str) {
-        self.text.extend(text.as_bytes(), self.near);
+        let mut text = Text::new("", near);
+        self.write(&mut text, near);
+        text
     }
 
-    fn value(&mut self, value: &Json) {
-        match value {
-            Json::Null => self.write("null"),
-            Json::Bool(value) => self.write(if *value { "true" } else { "false" }),
-            Json::Int(value) => self.write(&value.to_string()),
-            Json::Unsigned(value) => self.write(&value.to_string()),
-            Json::Float(value) => self.write(&float(*value)),
-            Json::String(text) => self.string(text),
-            Json::Array(items) => {
-                self.write("[");
+    fn write(&self, out: &mut Text, near: Origin) {
+        let between = |out: &mut Text, text: &str| out.extend(text.as_bytes(), near);
+        let string = |out: &mut Text, text: &Text| {
+            between(out, "\"");
+            out.extend_escaped(text);
+            between(out, "\"");
+        };
+        match self {
+            Self::Null => between(out, "null"),
+            Self::Bool(value) => between(out, &value.to_string()),
+            Self::Int(value) => between(out, &value.to_string()),
+            Self::Unsigned(value) => between(out, &value.to_string()),
+            Self::Float(value) => between(out, &float(*value)),
+            Self::String(text) => string(out, text),
+            Self::Array(items) => {
+                between(out, "[");
                 for (at, item) in items.iter().enumerate() {
-                    self.write(if at > 0 { "," } else { "" });
-                    self.value(item);
+                    between(out, if at > 0 { "," } else { "" });
+                    item.write(out, near);
                 }
-                self.write("]");
+                between(out, "]");
             }
-            Json::Object(object) => {
-                self.write("{");
+            Self::Object(object) => {
+                between(out, "{");
                 for (at, (key, value)) in object.iter().enumerate() {
-                    self.write(if at > 0 { "," } else { "" });
-                    self.string(key);
-                    self.write(":");
-                    self.value(value);
+                    between(out, if at > 0 { "," } else { "" });
+                    string(out, key);
+                    between(out, ":");
+                    value.write(out, near);
                 }
-                self.write("}");
+                between(out, "}");
             }
         }
-    }
-
-    fn string(&mut self, text: &Text) {
-        if !text.is_empty() {
-            self.near = text.first_origin();
-        }
-        self.write("\"");
-        self.text.extend_escaped(text);
-        if !text.is_empty() {
-            self.near = text.last_origin();
-        }
-        self.write("\"");
     }
 }
 
@@ -97,7 +80,8 @@ mod tests {
         let written = "{\"a\":[\"x\\n\\u0001\u{7f}\\\"\\\\/\",-5,18446744073709551615,true,{}],\"b\":null}";
         assert_eq!(std::str::from_utf8(text.as_bytes()), Ok(written));
         assert_eq!(text.first_origin().string(), Some(9));
-        assert_eq!(text.last_origin().string(), Some(2));
+        assert_eq!(text.origin_at(7).string(), Some(1));
+        assert_eq!(text.last_origin().string(), Some(9));
         assert_eq!(Json::parse_text(&text), Ok(json));
     }
 

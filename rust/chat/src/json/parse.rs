@@ -47,16 +47,15 @@ fn read(document: &[u8], make: &mut MakeText<'_>) -> Result<Json, Error> {
     let mut deserializer =
         serde_json::Deserializer::from_slice(document.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(document));
     deserializer.disable_recursion_limit();
-    let mut is_too_deep = false;
-    let reader = Reader { make, is_too_deep: &mut is_too_deep, depth: 0, message: None, is_messages: false };
+    let reader = Reader { make, depth: 0, message: None, is_messages: false };
     let json = reader.deserialize(&mut deserializer).and_then(|json| deserializer.end().map(|()| json));
-    json.map_err(|error| if is_too_deep { too_deep() } else { Error::request("", format!("not JSON: {error}")) })
+    // Whatever is JSON is read, unless it is too deep.
+    json.map_err(|error| if error.is_data() { too_deep() } else { Error::request("", format!("not JSON: {error}")) })
 }
 
 /// Reads one value.
 struct Reader<'a, 'm> {
     make: &'a mut MakeText<'m>,
-    is_too_deep: &'a mut bool,
     depth: usize,
     message: Option<usize>,
     /// Whether it is the top-level `messages`.
@@ -66,13 +65,11 @@ struct Reader<'a, 'm> {
 impl<'m> Reader<'_, 'm> {
     /// Reads a value inside this one.
     fn inner(&mut self, message: Option<usize>, is_messages: bool) -> Reader<'_, 'm> {
-        let depth = self.depth + 1;
-        Reader { make: &mut *self.make, is_too_deep: &mut *self.is_too_deep, depth, message, is_messages }
+        Reader { make: &mut *self.make, depth: self.depth + 1, message, is_messages }
     }
 
-    fn check_depth<E: serde::de::Error>(&mut self) -> Result<(), E> {
-        *self.is_too_deep = self.depth == MOST_DEEP;
-        if *self.is_too_deep { Err(E::custom("nested too deep")) } else { Ok(()) }
+    fn check_depth<E: serde::de::Error>(&self) -> Result<(), E> {
+        if self.depth == MOST_DEEP { Err(E::custom("nested too deep")) } else { Ok(()) }
     }
 }
 

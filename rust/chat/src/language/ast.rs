@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::operators::BinaryOp;
+use super::operators::Operator;
 
 /// The number of a name in [`Program::names`].
 pub(crate) type NameId = u32;
@@ -75,7 +75,7 @@ pub(crate) enum Node {
         operand: Box<Expression>,
     },
     /// `a + b - c`: the first operand, and operators that bind equally with where they are and their second operand.
-    Binary(Box<Expression>, Vec<(BinaryOp, u32, Expression)>),
+    Binary(Box<Expression>, Vec<(Operator, u32, Expression)>),
     /// `value if condition else other`: condition, value and other.
     Ternary(Box<[Expression; 3]>),
     /// `value if condition`: in a loop a filter of its items, elsewhere undefined if the condition fails.

@@ -4,7 +4,7 @@
 //! is an error; llama.cpp crashes.
 
 use super::failure::{Failure, Outcome, failed};
-use super::operators::{self, BinaryOp, compare, contains};
+use super::operators::{self, Operator, compare, contains};
 use super::show::tojson;
 use super::value::{Args, Entries, Native, Run, Value, same};
 use crate::clock::strftime;
@@ -46,11 +46,11 @@ pub(crate) fn test(name: &[u8]) -> Option<Native> {
             |_, args| is(args, |value| matches!(value, Object(_) | Array(_) | String(_) | Undefined(_)))
         }
 
-        b"eq" | b"equalto" => |run, args| compares(run, args, BinaryOp::Eq),
-        b"ge" => |run, args| compares(run, args, BinaryOp::Ge),
-        b"gt" | b"greaterthan" => |run, args| compares(run, args, BinaryOp::Gt),
-        b"lt" | b"lessthan" => |run, args| compares(run, args, BinaryOp::Lt),
-        b"ne" => |run, args| compares(run, args, BinaryOp::Ne),
+        b"eq" | b"equalto" => |run, args| compares(run, args, "=="),
+        b"ge" => |run, args| compares(run, args, ">="),
+        b"gt" | b"greaterthan" => |run, args| compares(run, args, ">"),
+        b"lt" | b"lessthan" => |run, args| compares(run, args, "<"),
+        b"ne" => |run, args| compares(run, args, "!="),
 
         b"odd" => |_, args| Ok(Value::Bool(args.int(0)? % 2 != 0)),
         b"even" => |_, args| Ok(Value::Bool(args.int(0)? % 2 == 0)),
@@ -76,7 +76,7 @@ fn is(args: &Args, test: fn(&Value) -> bool) -> Outcome<Value> {
     Ok(Value::Bool(test(args.at(0)?)))
 }
 
-fn compares(run: &mut Run<'_>, args: &Args, comparison: BinaryOp) -> Outcome<Value> {
+fn compares(run: &mut Run<'_>, args: &Args, comparison: Operator) -> Outcome<Value> {
     args.check_len(2, 2)?;
     Ok(Value::Bool(compare(run, args.at(0)?, args.at(1)?, comparison)?))
 }

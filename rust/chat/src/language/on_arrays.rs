@@ -9,7 +9,7 @@ use super::failure::{Outcome, failed};
 use super::functions;
 use super::on_objects::string;
 use super::on_scalars::default;
-use super::operators::{self, BinaryOp, compare};
+use super::operators::{self, Operator, compare};
 use super::show::tojson;
 use super::value::{Args, Array, Native, Run, Str, Value};
 use crate::text::Text;
@@ -37,8 +37,8 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
             items.reverse();
             Ok(array.with_items(items))
         },
-        b"min" => |run, args| extreme(run, args, BinaryOp::Lt),
-        b"max" => |run, args| extreme(run, args, BinaryOp::Gt),
+        b"min" => |run, args| extreme(run, args, "<"),
+        b"max" => |run, args| extreme(run, args, ">"),
         b"unique" => |_, _| failed("llama.cpp does not have 'unique'"),
         _ => return None,
     })
@@ -232,7 +232,7 @@ fn pop(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 fn sort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     args.check_len(1, 4)?;
     let array = args.array(0)?;
-    let comparison = if args.named("reverse", 1).as_bool()? { BinaryOp::Gt } else { BinaryOp::Lt };
+    let comparison = if args.named("reverse", 1).as_bool()? { ">" } else { "<" };
     let attribute = args.named("attribute", 3);
     let items = copy(run, array)?;
     if items.len() < 2 {
@@ -249,7 +249,7 @@ fn sort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 }
 
 /// `min(array, case_sensitive, attribute)`, `max`: always case-sensitive.
-fn extreme(run: &mut Run<'_>, args: &Args, comparison: BinaryOp) -> Outcome<Value> {
+fn extreme(run: &mut Run<'_>, args: &Args, comparison: Operator) -> Outcome<Value> {
     args.check_len(1, 4)?;
     let attribute = args.named("attribute", 2);
     let items = args.array(0)?.items.borrow();

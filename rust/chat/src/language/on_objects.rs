@@ -5,7 +5,7 @@
 use ggtok_core::internals::introsort_by;
 
 use super::failure::{Outcome, failed};
-use super::operators::{BinaryOp, compare};
+use super::operators::compare;
 use super::show::tojson;
 use super::value::{Args, Array, Entries, Native, Run, Value};
 
@@ -51,7 +51,7 @@ pub(crate) fn string(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 
 /// `dictsort(object, case_sensitive, by, reverse)`: always case-sensitive.
 fn dictsort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
-    let comparison = if args.named("reverse", 3).as_bool()? { BinaryOp::Gt } else { BinaryOp::Lt };
+    let comparison = if args.named("reverse", 3).as_bool()? { ">" } else { "<" };
     let by_value = matches!(args.named("by", 2), Value::String(by) if by.text == "value");
     let entries = args.object(0)?.entries.borrow();
     run.charge_bytes(64 * entries.len())?;

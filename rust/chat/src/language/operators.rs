@@ -11,108 +11,57 @@ use super::failure::{Outcome, failed};
 use super::value::{Run, Str, Value, check_depth, float_to_int};
 use crate::text::Text;
 
-/// An operator between two values.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum BinaryOp {
-    Or,
-    And,
-    Eq,
-    Ne,
-    Add,
-    Sub,
-    /// `~`
-    Concat,
-    Mul,
-    Div,
-    Rem,
-    Lt,
-    Gt,
-    Le,
-    Ge,
-    In,
-    NotIn,
+/// An operator between two values, as it is written.
+pub(crate) type Operator = &'static str;
+
+/// The operators by how closely they bind: the loosest first, and a place for `not`, which has a single operand.
+pub(crate) const LEVELS: [&[Operator]; 6] =
+    [&["or"], &["and"], &[], &["not in", "in", "==", "!=", "<", ">", "<=", ">="], &["+", "-", "~"], &["*", "/", "%"]];
+
+/// Whether it can make a string out of two values.
+pub(crate) fn joins(op: Operator) -> bool {
+    matches!(op, "+" | "~")
 }
 
-/// How each is written, with the level at which it binds. Tighter ones are higher.
-const OPERATORS: [(BinaryOp, usize, &str); 16] = [
-    (BinaryOp::Or, 0, "or"),
-    (BinaryOp::And, 1, "and"),
-    (BinaryOp::NotIn, 3, "not in"),
-    (BinaryOp::In, 3, "in"),
-    (BinaryOp::Eq, 3, "=="),
-    (BinaryOp::Ne, 3, "!="),
-    (BinaryOp::Lt, 3, "<"),
-    (BinaryOp::Gt, 3, ">"),
-    (BinaryOp::Le, 3, "<="),
-    (BinaryOp::Ge, 3, ">="),
-    (BinaryOp::Add, 4, "+"),
-    (BinaryOp::Sub, 4, "-"),
-    (BinaryOp::Concat, 4, "~"),
-    (BinaryOp::Mul, 5, "*"),
-    (BinaryOp::Div, 5, "/"),
-    (BinaryOp::Rem, 5, "%"),
-];
-
-impl BinaryOp {
-    /// The operator of a level that is written so.
-    pub(crate) fn of(level: usize, symbol: &[u8]) -> Option<Self> {
-        OPERATORS.iter().find(|row| row.1 == level && row.2.as_bytes() == symbol).map(|row| row.0)
-    }
-
-    fn symbol(self) -> &'static str {
-        OPERATORS.iter().find(|row| row.0 == self).map_or("", |row| row.2)
-    }
-
-    fn is_membership(self) -> bool {
-        matches!(self, Self::In | Self::NotIn)
-    }
-
-    /// Whether it can make a string out of two values.
-    pub(crate) fn joins(self) -> bool {
-        matches!(self, Self::Add | Self::Concat)
-    }
-
-    /// Whether a comparison holds. Nothing for other operators.
-    fn holds<T: PartialOrd + ?Sized>(self, a: &T, b: &T) -> Option<bool> {
-        Some(match self {
-            Self::Eq => a == b,
-            Self::Ne => a != b,
-            Self::Lt => a < b,
-            Self::Gt => a > b,
-            Self::Le => a <= b,
-            Self::Ge => a >= b,
-            _ => return None,
-        })
-    }
+/// Whether a comparison holds. Nothing for other operators.
+fn holds<T: PartialOrd + ?Sized>(op: Operator, a: &T, b: &T) -> Option<bool> {
+    Some(match op {
+        "==" => a == b,
+        "!=" => a != b,
+        "<" => a < b,
+        ">" => a > b,
+        "<=" => a <= b,
+        ">=" => a >= b,
+        _ => return None,
+    })
 }
 
 /// Evaluates an operator.
-pub(crate) fn binary(run: &mut Run<'_>, op: BinaryOp, left: Value, right: Value) -> Outcome<Value> {
+pub(crate) fn binary(run: &mut Run<'_>, op: Operator, left: Value, right: Value) -> Outcome<Value> {
     use Value::{Array, Float, Int, None, Object, String, Undefined};
 
-    let membership = |is_member: bool| Ok(Value::Bool(is_member == (op == BinaryOp::In)));
+    let is_membership = matches!(op, "in" | "not in");
+    let membership = |is_member: bool| Ok(Value::Bool(is_member == (op == "in")));
     match (&left, &right) {
-        _ if op == BinaryOp::Eq => Ok(Value::Bool(equal(run, &left, &right)?)),
-        _ if op == BinaryOp::Ne => Ok(Value::Bool(!equal(run, &left, &right)?)),
+        _ if op == "==" => Ok(Value::Bool(equal(run, &left, &right)?)),
+        _ if op == "!=" => Ok(Value::Bool(!equal(run, &left, &right)?)),
 
-        (_, Undefined(_)) if op.is_membership() => membership(false),
-        (None, right) if op.is_membership() && !matches!(right, None) => membership(contains(run, &left, right)?),
+        (_, Undefined(_)) if is_membership => membership(false),
+        (None, right) if is_membership && !matches!(right, None) => membership(contains(run, &left, right)?),
         // Beside a string, nothing is an empty string.
-        (String(string), None | Undefined(_)) | (None | Undefined(_), String(string)) if op.joins() => {
+        (String(string), None | Undefined(_)) | (None | Undefined(_), String(string)) if joins(op) => {
             run.charge_text(&string.text)?;
             Ok(Value::string(string.text.clone()))
         }
-        (Undefined(_), _) | (_, Undefined(_)) => failed(format!("'{}' cannot take undefined values", op.symbol())),
-        (None, _) | (_, None) => failed(format!("'{}' cannot take None", op.symbol())),
+        (Undefined(_), _) | (_, Undefined(_)) => failed(format!("'{}' cannot take undefined values", op)),
+        (None, _) | (_, None) => failed(format!("'{}' cannot take None", op)),
 
-        (Int(..) | Float(_), Int(..) | Float(_)) if !op.is_membership() && op != BinaryOp::Concat => {
-            arithmetic(op, &left, &right)
-        }
-        (Array(a), Array(b)) if op == BinaryOp::Add => {
+        (Int(..) | Float(_), Int(..) | Float(_)) if !is_membership && op != "~" => arithmetic(op, &left, &right),
+        (Array(a), Array(b)) if op == "+" => {
             run.charge_items(a.items.borrow().len() + b.items.borrow().len())?;
             Ok(Value::array([a.items.borrow().as_slice(), b.items.borrow().as_slice()].concat()))
         }
-        (String(_), _) | (_, String(_)) if op.joins() => {
+        (String(_), _) | (_, String(_)) if joins(op) => {
             let left = match left {
                 String(left) => left,
                 left => Str::new(left.as_text(run)?.into_owned()),
@@ -121,33 +70,33 @@ pub(crate) fn binary(run: &mut Run<'_>, op: BinaryOp, left: Value, right: Value)
             run.charge_string(left.text.len() + right.len(), left.text.num_runs() + right.num_runs())?;
             Ok(String(Str::appended(left, &right)))
         }
-        (String(string), Int(count, _)) | (Int(count, _), String(string)) if op == BinaryOp::Mul => {
+        (String(string), Int(count, _)) | (Int(count, _), String(string)) if op == "*" => {
             repeat(run, &string.text, *count)
         }
         (Array(_), Array(_)) => unknown(op, &left, &right),
-        (_, Array(_) | Object(_)) | (String(_), String(_)) if op.is_membership() => {
+        (_, Array(_) | Object(_)) | (String(_), String(_)) if is_membership => {
             membership(contains(run, &left, &right)?)
         }
         _ => unknown(op, &left, &right),
     }
 }
 
-fn unknown<T>(op: BinaryOp, left: &Value, right: &Value) -> Outcome<T> {
-    failed(format!("'{}' cannot take {} and {}", op.symbol(), left.type_name(), right.type_name()))
+fn unknown<T>(op: Operator, left: &Value, right: &Value) -> Outcome<T> {
+    failed(format!("'{}' cannot take {} and {}", op, left.type_name(), right.type_name()))
 }
 
-fn arithmetic(op: BinaryOp, left: &Value, right: &Value) -> Outcome<Value> {
+fn arithmetic(op: Operator, left: &Value, right: &Value) -> Outcome<Value> {
     let a = left.as_float()?;
     let b = right.as_float()?;
-    if let Some(holds) = op.holds(&a, &b) {
+    if let Some(holds) = holds(op, &a, &b) {
         return Ok(Value::Bool(holds));
     }
     let value = match op {
-        BinaryOp::Add => a + b,
-        BinaryOp::Sub => a - b,
-        BinaryOp::Mul => a * b,
-        BinaryOp::Div => a / b,
-        BinaryOp::Rem => a % b,
+        "+" => a + b,
+        "-" => a - b,
+        "*" => a * b,
+        "/" => a / b,
+        "%" => a % b,
         _ => return unknown(op, left, right),
     };
     // The sign of a NaN is printed. It is the sign of an operand, or a minus if the processor makes the NaN.
@@ -165,7 +114,7 @@ fn arithmetic(op: BinaryOp, left: &Value, right: &Value) -> Outcome<Value> {
         _ => right.number_origin(),
     };
     Ok(match (left, right) {
-        (Value::Int(..), Value::Int(..)) if op != BinaryOp::Div => Value::Int(float_to_int(value), origin),
+        (Value::Int(..), Value::Int(..)) if op != "/" => Value::Int(float_to_int(value), origin),
         _ => Value::float_of(value, origin),
     })
 }
@@ -239,22 +188,22 @@ pub(crate) fn contains(run: &mut Run<'_>, needle: &Value, haystack: &Value) -> O
     }
 }
 
-/// Whether a comparison holds. It never does for values that cannot be compared, not even [`BinaryOp::Ne`].
+/// Whether a comparison holds. It never does for values that cannot be compared, not even `!=`.
 ///
 /// A number and a string compare as strings. Booleans are equal or not; to order them is an error.
-pub(crate) fn compare(run: &mut Run<'_>, a: &Value, b: &Value, op: BinaryOp) -> Outcome<bool> {
+pub(crate) fn compare(run: &mut Run<'_>, a: &Value, b: &Value, op: Operator) -> Outcome<bool> {
     use Value::{Bool, Float, Int, String};
 
     run.charge_steps(1)?;
     let holds = match (a, b) {
-        (Int(..) | Float(_), Int(..) | Float(_)) => op.holds(&a.as_float()?, &b.as_float()?),
+        (Int(..) | Float(_), Int(..) | Float(_)) => holds(op, &a.as_float()?, &b.as_float()?),
         (String(a), String(b)) => {
             run.charge_steps(a.text.len().min(b.text.len()) / 64)?;
-            op.holds(a.text.as_bytes(), b.text.as_bytes())
+            holds(op, a.text.as_bytes(), b.text.as_bytes())
         }
-        (String(a), Int(..) | Float(_)) => op.holds(a.text.as_bytes(), b.as_text(run)?.as_bytes()),
-        (Int(..) | Float(_), String(b)) => op.holds(a.as_text(run)?.as_bytes(), b.text.as_bytes()),
-        (Bool(a), Bool(b)) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) => op.holds(a, b),
+        (String(a), Int(..) | Float(_)) => holds(op, a.text.as_bytes(), b.as_text(run)?.as_bytes()),
+        (Int(..) | Float(_), String(b)) => holds(op, a.as_text(run)?.as_bytes(), b.text.as_bytes()),
+        (Bool(a), Bool(b)) if matches!(op, "==" | "!=") => holds(op, a, b),
         (Bool(_), Bool(_)) => return failed("booleans have no order"),
         _ => None,
     };

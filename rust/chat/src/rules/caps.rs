@@ -53,76 +53,59 @@ struct Outcome {
 impl Caps {
     /// Finds out what a template can do.
     pub(crate) fn of(template: &Template, now: &Now, budget: &mut Budget) -> Result<Self, Error> {
-        Prober { template, now, budget }.caps()
-    }
-}
-
-struct Prober<'a> {
-    template: &'a Template,
-    now: &'a Now,
-    budget: &'a mut Budget,
-}
-
-impl Prober<'_> {
-    fn caps(&mut self) -> Result<Caps, Error> {
-        let (supports_string_content, supports_typed_content) = self.content()?;
-        let system = self.run(&format!(r#"[{{"role": "system", "content": "A rule"}}, {USER}]"#), "[]")?;
-        let mut caps = Caps { supports_string_content, supports_typed_content, ..Caps::default() };
-        caps.supports_system_role = is_used(&system.messages, "0.content");
-        self.tool_calls(&mut caps)?;
-        Ok(caps)
-    }
-
-    /// Whether contents can be strings, and arrays.
-    fn content(&mut self) -> Result<(bool, bool), Error> {
         const AS_ARRAY: u8 = mark::SELECTATTR | mark::ARRAY_ACCESS;
-        let with_string = self.run(&format!(r#"[{{"role": "user", "content": "{CONTENT}"}}]"#), "[]")?;
-        let marks = find(&with_string.messages, "0.content").marks();
-        let mut takes_arrays = marks & AS_ARRAY != 0;
-        // The string may have been looked at as an array only to see what it is.
-        let takes_strings = with_string.text.is_some_and(|text| !takes_arrays || contains(&text, CONTENT));
-        if marks & mark::IS_STRING != 0 {
-            let with_array = self.run(r#"[{"role": "user", "content": []}]"#, "[]")?;
-            let marks = find(&with_array.messages, "0.content").marks();
-            takes_arrays |= marks & AS_ARRAY != 0 && with_array.text.is_some();
-        }
-        Ok((takes_strings, takes_arrays))
-    }
+        let mut run = |messages: &str, tools: &str| run(template, now, budget, messages, tools);
+        let mut caps = Self { supports_tool_calls: true, ..Self::default() };
 
-    fn tool_calls(&mut self, caps: &mut Caps) -> Result<(), Error> {
-        caps.supports_tool_calls = true;
-        let with_object = self.run(&conversation(OBJECT), TOOLS)?;
+        // Whether contents can be strings, and arrays.
+        let with_string = run(&format!(r#"[{{"role": "user", "content": "{CONTENT}"}}]"#), "[]")?;
+        let marks = find(&with_string.messages, "0.content").marks();
+        let is_array = marks & AS_ARRAY != 0;
+        // The string may have been looked at as an array only to see what it is.
+        caps.supports_string_content = with_string.text.is_some_and(|text| !is_array || contains(&text, CONTENT));
+        caps.supports_typed_content = is_array;
+        if marks & mark::IS_STRING != 0 {
+            let with_array = run(r#"[{"role": "user", "content": []}]"#, "[]")?;
+            let marks = find(&with_array.messages, "0.content").marks();
+            caps.supports_typed_content |= marks & AS_ARRAY != 0 && with_array.text.is_some();
+        }
+
+        let system = run(&format!(r#"[{{"role": "system", "content": "A rule"}}, {USER}]"#), "[]")?;
+        caps.supports_system_role = is_used(&system.messages, "0.content");
+
+        let with_object = run(&conversation(OBJECT), TOOLS)?;
         if with_object.text.is_some() {
             caps.supports_tool_calls = is_used(&with_object.messages, "1.tool_calls");
             caps.supports_object_arguments =
                 caps.supports_tool_calls && is_used(&with_object.messages, "1.tool_calls.0.function.arguments.arg");
         }
         if !caps.supports_object_arguments {
-            let with_string = self.run(&conversation(STRING), TOOLS)?;
+            let with_string = run(&conversation(STRING), TOOLS)?;
             caps.supports_tool_calls &= with_string.text.is_some() && is_used(&with_string.messages, "1.tool_calls");
         }
-        Ok(())
+        Ok(caps)
     }
+}
 
-    fn run(&mut self, messages: &str, tools: &str) -> Result<Outcome, Error> {
-        let [messages, tools] = [messages, tools].map(|json| Json::parse_text(&Text::template(json)));
-        let messages = Value::from_json(messages?, Origin::TEMPLATE, self.budget)?;
-        let tools = Value::from_json(tools?, Origin::TEMPLATE, self.budget)?;
-        let variables = vec![
-            ("messages", messages.clone()),
-            ("tools", tools),
-            ("bos_token", Value::string("")),
-            ("eos_token", Value::string("")),
-            ("add_generation_prompt", Value::Bool(true)),
-        ];
-        let mut changed = Changed::default();
-        let text = match self.template.run(variables, self.now, Some(&mut changed), self.budget) {
-            Ok(text) => Some(text),
-            Err(error @ Error::Limit { .. }) => return Err(error),
-            Err(_) => None,
-        };
-        Ok(Outcome { messages, text, _changed: changed })
-    }
+/// Renders a conversation with tools.
+fn run(template: &Template, now: &Now, budget: &mut Budget, messages: &str, tools: &str) -> Result<Outcome, Error> {
+    let [messages, tools] = [messages, tools].map(|json| Json::parse_text(&Text::template(json)));
+    let messages = Value::from_json(messages?, Origin::TEMPLATE, budget)?;
+    let tools = Value::from_json(tools?, Origin::TEMPLATE, budget)?;
+    let variables = vec![
+        ("messages", messages.clone()),
+        ("tools", tools),
+        ("bos_token", Value::string("")),
+        ("eos_token", Value::string("")),
+        ("add_generation_prompt", Value::Bool(true)),
+    ];
+    let mut changed = Changed::default();
+    let text = match template.run(variables, now, Some(&mut changed), budget) {
+        Ok(text) => Some(text),
+        Err(error @ Error::Limit { .. }) => return Err(error),
+        Err(_) => None,
+    };
+    Ok(Outcome { messages, text, _changed: changed })
 }
 
 /// A conversation with a call that has these arguments.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::ast::{Expression, NameId, Node, Property};
 use super::super::failure::{Outcome, failed};
-use super::super::operators::BinaryOp;
+use super::super::operators::Operator;
 use super::super::value::{Args, Code, Entries, KwArg, Native, Str, Value, mark};
 use super::super::{functions, methods, operators};
 use super::Machine;
@@ -110,12 +110,12 @@ impl<'p> Machine<'p> {
     }
 
     /// `a + b ~ c`, from left to right: one level of depth, however long it is.
-    fn binary(&mut self, first: &'p Expression, rest: &'p [(BinaryOp, u32, Expression)]) -> Outcome<Value> {
+    fn binary(&mut self, first: &'p Expression, rest: &'p [(Operator, u32, Expression)]) -> Outcome<Value> {
         let mut value = self.evaluate(first)?;
         for (operator, at, operand) in rest {
-            let result = match operator {
-                BinaryOp::And | BinaryOp::Or => match value.as_bool() {
-                    Ok(holds) if holds == (*operator == BinaryOp::And) => self.evaluate(operand),
+            let result = match *operator {
+                "and" | "or" => match value.as_bool() {
+                    Ok(holds) if holds == (*operator == "and") => self.evaluate(operand),
                     Ok(_) => continue,
                     Err(failure) => Err(failure),
                 },

@@ -2,15 +2,14 @@
 
 use super::super::ast::{Expression, Filter, NameId, Node, Property};
 use super::super::lexer::Kind;
-use super::super::operators::BinaryOp;
+use super::super::operators::{LEVELS, Operator, joins};
 use super::super::{functions, methods};
 use super::{MOST_OPERATORS, Parser};
 use crate::error::Error;
 
-/// The levels of operators that bind ever closer; `not` has a separate level between them.
+/// Where `or` and `not` are in [`LEVELS`].
 const OR: usize = 0;
 const NOT: usize = 2;
-const TIGHTEST: usize = 5;
 
 impl Parser<'_> {
     /// One expression, or a tuple of several with commas between them.
@@ -54,7 +53,7 @@ impl Parser<'_> {
             let operand = self.nested(|parser| parser.operators(NOT))?;
             return Ok(Expression { at, node: Node::Not(Box::new(operand)) });
         }
-        if level > TIGHTEST {
+        if level == LEVELS.len() {
             return self.test();
         }
         let first = self.operators(level + 1)?;
@@ -62,23 +61,23 @@ impl Parser<'_> {
         let mut rest = Vec::new();
         while let Some(operator) = self.operator(level) {
             at = self.place();
-            self.at += if operator == BinaryOp::NotIn { 2 } else { 1 };
+            self.at += if operator == "not in" { 2 } else { 1 };
             self.count_operator()?;
             let operand = self.operators(level + 1)?;
-            rest.push((operator, if operator.joins() { operand.at } else { at }, operand));
+            rest.push((operator, if joins(operator) { operand.at } else { at }, operand));
         }
         if rest.is_empty() { Ok(first) } else { Ok(Expression { at, node: Node::Binary(Box::new(first), rest) }) }
     }
 
     /// The operator of a level that comes next.
-    fn operator(&self, level: usize) -> Option<BinaryOp> {
+    fn operator(&self, level: usize) -> Option<Operator> {
         let token = self.token(0)?;
         let symbol: &[u8] = match token.kind {
             Kind::Name if token.value == b"not" && self.is_name(1, "in") => b"not in",
             Kind::Name | Kind::Symbol => &token.value,
             _ => return None,
         };
-        BinaryOp::of(level, symbol)
+        LEVELS[level].iter().copied().find(|operator| operator.as_bytes() == symbol)
     }
 
     fn count_operator(&mut self) -> Result<(), Error> {
