@@ -1,7 +1,7 @@
 //! llama.cpp's template language, `common/jinja`: a lexer, a parser, and a machine that walks the tree.
 //!
 //! Read in this order: [`lexer`], `ast`, `parser`, `value`, `machine`, and then what values can do: `operators`,
-//! `functions`, `methods`, `on_strings`, `on_arrays`, `on_objects`, `on_scalars`.
+//! `functions`, `methods` (with a file for each type that has some), `show`.
 
 mod ast;
 mod failure;
@@ -11,10 +11,6 @@ mod lexer;
 mod machine;
 mod methods;
 mod numbers;
-mod on_arrays;
-mod on_objects;
-mod on_scalars;
-mod on_strings;
 mod operators;
 mod parser;
 mod show;

@@ -1,19 +1,25 @@
-//! Which methods and filters a value has.
+//! Which methods and filters a value has, and what several types share of them.
+//!
+//! Source: the `get_builtins` of the types in `common/jinja/value.cpp` of llama.cpp. Deviations: see each type's file.
+
+mod of_arrays;
+mod of_objects;
+mod of_scalars;
+mod of_strings;
 
 use super::failure::{Outcome, failed};
-use super::value::{Native, Value};
-use super::{on_arrays, on_objects, on_scalars, on_strings};
+use super::value::{Args, Native, Run, Value};
 
 /// The method or filter of a name that a value has. An error for what never has any.
 pub(crate) fn method(value: &Value, name: &[u8]) -> Outcome<Option<Native>> {
     Ok(match value {
-        Value::Undefined(_) => on_scalars::of_undefined(name),
-        Value::None => on_scalars::of_none(name),
-        Value::Bool(_) => on_scalars::of_bool(name),
-        Value::Int(..) | Value::Float(_) => on_scalars::of_number(name),
-        Value::String(_) => on_strings::method(name),
-        Value::Array(_) => on_arrays::method(name),
-        Value::Object(object) if object.has_builtins => on_objects::method(name),
+        Value::Undefined(_) => of_scalars::of_undefined(name),
+        Value::None => of_scalars::of_none(name),
+        Value::Bool(_) => of_scalars::of_bool(name),
+        Value::Int(..) | Value::Float(_) => of_scalars::of_number(name),
+        Value::String(_) => of_strings::method(name),
+        Value::Array(_) => of_arrays::method(name),
+        Value::Object(object) if object.has_builtins => of_objects::method(name),
         Value::Object(_) => None,
         Value::Function(_) | Value::KwArg(_) => return failed(format!("{} has no methods", value.type_name())),
     })
@@ -21,8 +27,50 @@ pub(crate) fn method(value: &Value, name: &[u8]) -> Outcome<Option<Native>> {
 
 /// Whether any value except an undefined one has a method or filter of this name.
 pub(crate) fn is_known(name: &[u8]) -> bool {
-    use on_scalars::{of_bool, of_none, of_number};
+    use of_scalars::{of_bool, of_none, of_number};
 
-    let tables = [of_none, of_bool, of_number, on_strings::method, on_arrays::method, on_objects::method];
+    let tables = [of_none, of_bool, of_number, of_strings::method, of_arrays::method, of_objects::method];
     tables.iter().any(|table| table(name).is_some())
+}
+
+/// `default(value, instead, boolean)`: of values that are undefined or None, or else not true.
+fn default(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    args.check_len(2, 3)?;
+    let value = args.at(0)?;
+    let is_missing = if args.named("boolean", 2).as_bool()? {
+        !value.as_bool()?
+    } else {
+        matches!(value, Value::Undefined(_) | Value::None)
+    };
+    Ok(if is_missing { args.at(1)?.clone() } else { value.clone() })
+}
+
+/// The string of an array or an object.
+fn string(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    let this = args.at(0)?;
+    run.note_deeply(this, 0)?;
+    Ok(Value::string(this.as_text(run)?.into_owned()))
+}
+
+/// The places that `start:stop:step` means in something of this length.
+fn places(args: &Args, len: usize) -> Outcome<impl Iterator<Item = usize> + Clone + use<>> {
+    args.check_len(2, 4)?;
+    let start = args.int(1)?;
+    let stop = args.at(2)?.as_int()?;
+    let step = args.at(3)?.as_int()?;
+    if step == 0 {
+        return failed("the step of a slice must not be zero");
+    }
+    let len = len as i64;
+    let from_end = |place: i64, lowest: i64, highest: i64| {
+        if place < lowest { (len + place).max(lowest) } else { place.min(highest) }
+    };
+    let (start, stop) = if step > 0 {
+        (from_end(start, 0, len), from_end(stop, 0, len))
+    } else {
+        (if start < 0 { (len + start).max(0) } else { start.min(len - 1) }, from_end(stop, -1, len - 1))
+    };
+    let places = std::iter::successors(Some(start), move |place| place.checked_add(step));
+    let places = places.take_while(move |&place| if step > 0 { place < stop } else { place > stop });
+    Ok(places.filter(move |place| (0..len).contains(place)).map(|place| place as usize))
 }

@@ -115,7 +115,7 @@ fn arithmetic(op: Operator, left: &Value, right: &Value) -> Outcome<Value> {
     };
     Ok(match (left, right) {
         (Value::Int(..), Value::Int(..)) if op != "/" => Value::Int(float_to_int(value), origin),
-        _ => Value::float_of(value, origin),
+        _ => Value::float(value, origin),
     })
 }
 

@@ -115,11 +115,6 @@ impl Array {
         let index = if index < 0 { index + items.len() as i64 } else { index };
         items.get(usize::try_from(index).ok()?).cloned()
     }
-
-    /// A list or a tuple, whichever this is, of other items.
-    pub(crate) fn with_items(&self, items: Vec<Value>) -> Value {
-        Value::sequence(items, self.is_tuple)
-    }
 }
 
 /// A mapping.
@@ -189,11 +184,7 @@ impl Value {
         Self::int(value as i64)
     }
 
-    pub(crate) fn float(value: f64) -> Self {
-        Self::float_of(value, Origin::TEMPLATE)
-    }
-
-    pub(crate) fn float_of(value: f64, origin: Origin) -> Self {
+    pub(crate) fn float(value: f64, origin: Origin) -> Self {
         Self::Float(Rc::new(Float { value, origin }))
     }
 

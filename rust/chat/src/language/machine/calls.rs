@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::super::ast::{Expression, Filter, NameId, Node, Property};
+use super::super::ast::{Expression, Filter, NameId, Node};
 use super::super::failure::{Outcome, failed};
 use super::super::functions;
 use super::super::value::{Args, Code, Native, Value, mark};
@@ -36,7 +36,7 @@ impl<'p> Machine<'p> {
         native(&mut self.run, arguments)
     }
 
-    fn call(&mut self, callee: &Value, mut arguments: Vec<Value>) -> Outcome<Value> {
+    pub(super) fn call(&mut self, callee: &Value, mut arguments: Vec<Value>) -> Outcome<Value> {
         let Value::Function(function) = callee else {
             return failed(format!("cannot call {}", callee.type_name()));
         };
@@ -85,25 +85,6 @@ impl<'p> Machine<'p> {
             bound.push((name, value));
         }
         Ok(bound)
-    }
-
-    /// A call. Methods are called without making a bound function first.
-    pub(super) fn call_node(&mut self, callee: &'p Expression, arguments: &'p [Expression]) -> Outcome<Value> {
-        let mut values = self.evaluate_all(arguments)?;
-        let Node::Member(object, Property::Name(name)) = &callee.node else {
-            let callee = self.evaluate(callee)?;
-            return self.call(&callee, values);
-        };
-        self.at(callee.at, |machine| {
-            let object = machine.evaluate(object)?;
-            let name = machine.name(*name);
-            if let Some(native) = machine.method(&object, name.text.as_bytes())? {
-                values.insert(0, object);
-                return machine.native(native, &Args { name, values });
-            }
-            let member = machine.member_of(&object, Value::String(name))?;
-            machine.call(&member, values)
-        })
     }
 
     pub(super) fn filter(&mut self, (name, arguments): &'p Filter, mut input: Value) -> Outcome<Value> {

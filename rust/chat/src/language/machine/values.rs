@@ -8,7 +8,7 @@ use super::super::operators::Operator;
 use super::super::value::{Args, Code, Entries, KwArg, Native, Str, Value, mark};
 use super::super::{functions, methods, operators};
 use super::Machine;
-use crate::text::Text;
+use crate::text::{Origin, Text};
 
 impl<'p> Machine<'p> {
     pub(super) fn name(&mut self, id: NameId) -> Rc<Str> {
@@ -58,7 +58,7 @@ impl<'p> Machine<'p> {
     pub(super) fn evaluate_node(&mut self, node: &'p Node) -> Outcome<Value> {
         match node {
             Node::String(_) | Node::Name(_) | Node::Int(_) | Node::Blank => Ok(Value::UNDEFINED),
-            Node::Float(value) => Ok(Value::float(*value)),
+            Node::Float(value) => Ok(Value::float(*value, Origin::TEMPLATE)),
             Node::Array(items) | Node::Tuple(items) => {
                 self.run.charge_bytes(64 + 16 * items.len())?;
                 Ok(Value::sequence(self.evaluate_all(items)?, matches!(node, Node::Tuple(_))))
@@ -68,7 +68,11 @@ impl<'p> Machine<'p> {
                 let object = self.evaluate(object)?;
                 self.member(&object, property)
             }
-            Node::Call(callee, arguments) => self.call_node(callee, arguments),
+            Node::Call(callee, arguments) => {
+                let arguments = self.evaluate_all(arguments)?;
+                let callee = self.evaluate(callee)?;
+                self.call(&callee, arguments)
+            }
             Node::Filter(operand, filter) => {
                 let operand = self.evaluate(operand)?;
                 self.filter(filter, operand)
@@ -77,7 +81,7 @@ impl<'p> Machine<'p> {
             Node::Not(operand) => Ok(Value::Bool(!self.evaluate(operand)?.as_bool()?)),
             Node::Sign { is_negative, operand } => match (self.evaluate(operand)?, is_negative) {
                 (Value::Int(value, origin), true) => Ok(Value::Int(value.wrapping_neg(), origin)),
-                (Value::Float(float), true) => Ok(Value::float_of(-float.value, float.origin)),
+                (Value::Float(float), true) => Ok(Value::float(-float.value, float.origin)),
                 (value @ (Value::Int(..) | Value::Float(_)), false) => Ok(value),
                 (value, _) => failed(format!("a sign needs a number after it, not {}", value.type_name())),
             },

@@ -183,7 +183,7 @@ impl Parser<'_> {
     /// Members and calls after a value.
     fn members(&mut self, mut object: Expression) -> Result<Expression, Error> {
         loop {
-            let at = self.place();
+            let mut at = self.place();
             let node = if self.takes(".") {
                 let node = match self.primary()?.node {
                     node @ (Node::Name(_) | Node::Int(0..)) => node,
@@ -200,6 +200,10 @@ impl Parser<'_> {
                 self.expect("]")?;
                 Node::Member(Box::new(object), property)
             } else if self.is_symbol("(") {
+                // A method fails where its name is.
+                if let Node::Member(_, Property::Name(_)) = object.node {
+                    at = object.at;
+                }
                 Node::Call(Box::new(object), self.arguments()?)
             } else {
                 return Ok(object);

@@ -7,12 +7,11 @@
 
 use memchr::memmem;
 
-use super::failure::{Outcome, failed};
-use super::numbers;
-use super::on_arrays::places;
-use super::on_scalars::default;
-use super::show::tojson;
-use super::value::{Args, Native, Run, Value};
+use super::super::failure::{Outcome, failed};
+use super::super::numbers;
+use super::super::show::tojson;
+use super::super::value::{Args, Native, Run, Value};
+use super::{default, places};
 use crate::text::{Origin, Text, is_space};
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
@@ -164,9 +163,9 @@ fn int(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 fn float(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let text = args.text(0)?;
     match (numbers::parse_float(text.as_bytes()), args.named("default", 1)) {
-        (Some(value), _) => Ok(Value::float_of(value, text.main_origin())),
-        (None, Value::Undefined(_)) => Ok(Value::float(0.0)),
-        (None, instead) => Ok(Value::float_of(instead.as_float()?, instead.number_origin())),
+        (Some(value), _) => Ok(Value::float(value, text.main_origin())),
+        (None, Value::Undefined(_)) => Ok(Value::float(0.0, Origin::TEMPLATE)),
+        (None, instead) => Ok(Value::float(instead.as_float()?, instead.number_origin())),
     }
 }
 
@@ -234,7 +233,7 @@ fn indent(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::render_marked;
+    use crate::language::tests::render_marked;
 
     #[test]
     fn bytes_keep_their_origins() {

@@ -5,13 +5,12 @@
 
 use ggtok_core::internals::introsort_by;
 
-use super::failure::{Outcome, failed};
-use super::functions;
-use super::on_objects::string;
-use super::on_scalars::default;
-use super::operators::{self, Operator, compare};
-use super::show::tojson;
-use super::value::{Args, Array, Native, Run, Str, Value};
+use super::super::failure::{Outcome, failed};
+use super::super::functions;
+use super::super::operators::{self, Operator, compare};
+use super::super::show::tojson;
+use super::super::value::{Args, Array, Native, Run, Str, Value};
+use super::{default, places, string};
 use crate::text::Text;
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
@@ -35,7 +34,7 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
             let array = args.array(0)?;
             let mut items = copy(run, array)?;
             items.reverse();
-            Ok(array.with_items(items))
+            Ok(Value::sequence(items, array.is_tuple))
         },
         b"min" => |run, args| extreme(run, args, "<"),
         b"max" => |run, args| extreme(run, args, ">"),
@@ -79,36 +78,13 @@ fn digits(string: &Str) -> Option<i64> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
-/// The places that `start:stop:step` means in something of this length.
-pub(crate) fn places(args: &Args, len: usize) -> Outcome<impl Iterator<Item = usize> + Clone + use<>> {
-    args.check_len(2, 4)?;
-    let start = args.int(1)?;
-    let stop = args.at(2)?.as_int()?;
-    let step = args.at(3)?.as_int()?;
-    if step == 0 {
-        return failed("the step of a slice must not be zero");
-    }
-    let len = len as i64;
-    let from_end = |place: i64, lowest: i64, highest: i64| {
-        if place < lowest { (len + place).max(lowest) } else { place.min(highest) }
-    };
-    let (start, stop) = if step > 0 {
-        (from_end(start, 0, len), from_end(stop, 0, len))
-    } else {
-        (if start < 0 { (len + start).max(0) } else { start.min(len - 1) }, from_end(stop, -1, len - 1))
-    };
-    let places = std::iter::successors(Some(start), move |place| place.checked_add(step));
-    let places = places.take_while(move |&place| if step > 0 { place < stop } else { place > stop });
-    Ok(places.filter(move |place| (0..len).contains(place)).map(|place| place as usize))
-}
-
 /// `slice(array, start, stop, step)`
 fn slice(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let array = args.array(0)?;
     let items = array.items.borrow();
     let places = places(args, items.len())?;
     run.charge_items(places.clone().count())?;
-    Ok(array.with_items(places.map(|place| items[place].clone()).collect()))
+    Ok(Value::sequence(places.map(|place| items[place].clone()).collect(), array.is_tuple))
 }
 
 /// `selectattr(array, attribute, test, argument)`, `select(array, test, argument)` or `selectattr(array, attribute)`:
@@ -191,7 +167,7 @@ fn map(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     for item in &mut items {
         *item = attribute_of(run, item, &attribute, &missing)?;
     }
-    Ok(array.with_items(items))
+    Ok(Value::sequence(items, array.is_tuple))
 }
 
 /// `append(array, item)`
@@ -236,7 +212,7 @@ fn sort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let attribute = args.named("attribute", 3);
     let items = copy(run, array)?;
     if items.len() < 2 {
-        return Ok(array.with_items(items));
+        return Ok(Value::sequence(items, array.is_tuple));
     }
     let mut keys = copy(run, array)?;
     for key in &mut keys {
@@ -245,7 +221,7 @@ fn sort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     run.charge_items(items.len())?;
     let mut order: Vec<usize> = (0..items.len()).collect();
     introsort_by(&mut order, |a, b| compare(run, &keys[a], &keys[b], comparison))?;
-    Ok(array.with_items(order.into_iter().map(|at| items[at].clone()).collect()))
+    Ok(Value::sequence(order.into_iter().map(|at| items[at].clone()).collect(), array.is_tuple))
 }
 
 /// `min(array, case_sensitive, attribute)`, `max`: always case-sensitive.
@@ -269,8 +245,8 @@ fn extreme(run: &mut Run<'_>, args: &Args, comparison: Operator) -> Outcome<Valu
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::render;
     use super::*;
+    use crate::language::tests::render;
 
     #[test]
     fn slices_as_python_does_and_not() {

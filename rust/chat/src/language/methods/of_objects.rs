@@ -4,10 +4,11 @@
 
 use ggtok_core::internals::introsort_by;
 
-use super::failure::{Outcome, failed};
-use super::operators::compare;
-use super::show::tojson;
-use super::value::{Args, Array, Entries, Native, Run, Value};
+use super::super::failure::{Outcome, failed};
+use super::super::operators::compare;
+use super::super::show::tojson;
+use super::super::value::{Args, Array, Entries, Native, Run, Value};
+use super::string;
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
     Some(match name {
@@ -40,13 +41,6 @@ fn list(run: &mut Run<'_>, args: &Args, part: fn(&(Value, Value)) -> Value) -> O
     let entries = args.object(0)?.entries.borrow();
     run.charge_items(entries.len())?;
     Ok(Value::array(entries.iter().map(part).collect()))
-}
-
-/// The string of an array or an object.
-pub(crate) fn string(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
-    let this = args.at(0)?;
-    run.note_deeply(this, 0)?;
-    Ok(Value::string(this.as_text(run)?.into_owned()))
 }
 
 /// `dictsort(object, case_sensitive, by, reverse)`: always case-sensitive.

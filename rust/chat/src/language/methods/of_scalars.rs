@@ -2,10 +2,11 @@
 //!
 //! Source: the `get_builtins` of these types in `common/jinja/value.cpp` of llama.cpp. Deviations: none.
 
-use super::failure::Outcome;
-use super::show::tojson;
-use super::value::{Args, Native, Run, Value, float_to_int};
-use crate::text::Text;
+use super::super::failure::Outcome;
+use super::super::show::tojson;
+use super::super::value::{Args, Native, Run, Value, float_to_int};
+use super::default;
+use crate::text::{Origin, Text};
 
 pub(crate) fn of_number(name: &[u8]) -> Option<Native> {
     Some(match name {
@@ -19,7 +20,7 @@ pub(crate) fn of_number(name: &[u8]) -> Option<Native> {
             int => Ok(int.clone()),
         },
         b"float" => |_, args| match args.at(0)? {
-            Value::Int(value, origin) => Ok(Value::float_of(*value as f64, *origin)),
+            Value::Int(value, origin) => Ok(Value::float(*value as f64, *origin)),
             this => map_float(this, |value| value),
         },
         b"safe" | b"string" | b"tojson" => tojson,
@@ -28,14 +29,14 @@ pub(crate) fn of_number(name: &[u8]) -> Option<Native> {
 }
 
 fn map_float(this: &Value, function: fn(f64) -> f64) -> Outcome<Value> {
-    Ok(Value::float_of(function(this.as_float()?), this.number_origin()))
+    Ok(Value::float(function(this.as_float()?), this.number_origin()))
 }
 
 pub(crate) fn of_bool(name: &[u8]) -> Option<Native> {
     Some(match name {
         b"default" => default,
         b"int" => |_, args| Ok(Value::int(args.at(0)?.as_int()?)),
-        b"float" => |_, args| Ok(Value::float(args.at(0)?.as_int()? as f64)),
+        b"float" => |_, args| Ok(Value::float(args.at(0)?.as_int()? as f64, Origin::TEMPLATE)),
         b"safe" | b"string" => |run, args| Ok(Value::string(args.at(0)?.as_text(run)?.into_owned())),
         b"tojson" => tojson,
         _ => return None,
@@ -67,16 +68,4 @@ pub(crate) fn of_undefined(name: &[u8]) -> Option<Native> {
 
 fn empty_array(_: &mut Run<'_>, _: &Args) -> Outcome<Value> {
     Ok(Value::array(Vec::new()))
-}
-
-/// `default(value, instead, boolean)`: of values that are undefined or None, or else not true.
-pub(crate) fn default(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
-    args.check_len(2, 3)?;
-    let value = args.at(0)?;
-    let is_missing = if args.named("boolean", 2).as_bool()? {
-        !value.as_bool()?
-    } else {
-        matches!(value, Value::Undefined(_) | Value::None)
-    };
-    Ok(if is_missing { args.at(1)?.clone() } else { value.clone() })
 }
