@@ -116,13 +116,8 @@ pub struct Object {
 }
 
 impl Object {
-    /// An object without entries that is a message of the caller's, or a part of one.
-    pub fn of_message(message: Option<usize>) -> Self {
-        Self { entries: Vec::with_capacity(4), message }
-    }
-
-    /// The same with these entries, whose keys differ.
-    pub(crate) fn with<const N: usize>(message: Option<usize>, entries: [(&'static str, Json); N]) -> Self {
+    /// An object with these entries, whose keys differ: a message of the caller's, a part of one, or neither.
+    pub fn with<const N: usize>(message: Option<usize>, entries: [(&'static str, Json); N]) -> Self {
         Self { entries: entries.into_iter().map(|(key, value)| (key.into(), value)).collect(), message }
     }
 
@@ -188,16 +183,6 @@ impl IntoIterator for Object {
 
     fn into_iter(self) -> Self::IntoIter {
         self.entries.into_iter()
-    }
-}
-
-impl<K: Into<Text>, V: Into<Json>> FromIterator<(K, V)> for Object {
-    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
-        let mut object = Self::default();
-        for (key, value) in entries {
-            object.set(key, value);
-        }
-        object
     }
 }
 

@@ -49,7 +49,7 @@ fn bounded<T>(what: &str, run: impl FnOnce() -> T) -> T {
 
 /// Renders a template without llama-server's rules.
 fn render(source: &[u8]) -> Result<Text, Error> {
-    let variables: Object = [("x", "text")].into_iter().collect();
+    let variables = Object::with(None, [("x", "text".into())]);
     Template::new(source)?.render(&variables, &Now::default(), &mut Budget::new(0))
 }
 
@@ -394,7 +394,7 @@ fn json_made_by_hand_may_not_be_deep() {
     for _ in 0..400 {
         json = Json::Array(vec![json]);
     }
-    let variables: Object = [("x", json)].into_iter().collect();
+    let variables = Object::with(None, [("x", json)]);
     let template = Template::new(b"{{ x|tojson }}").expect("a template");
     let found = template.render(&variables, &Now::default(), &mut Budget::new(0));
     assert_eq!(end_of(&found), Fails);

@@ -275,8 +275,8 @@ fn requests_can_be_made_by_hand() {
     let mut strings = Strings::new();
     let content = strings.add(Some(0), b"Hi");
     assert_eq!((content.first_origin(), strings.message(0)), (Origin::caller(0), Some(0)));
-    let message: Object = [("role", Json::from("user")), ("content", content.into())].into_iter().collect();
-    let body: Object = [("messages", Json::from(vec![message.into()]))].into_iter().collect();
+    let message = Object::with(None, [("role", "user".into()), ("content", content.into())]);
+    let body = Object::with(None, [("messages", vec![message.into()].into())]);
     let request = Request::from_body(body.into(), strings).unwrap();
     let rendered = ChatTemplate::new(TEXT.as_bytes()).unwrap().apply(&request, &Options::default(), &Now::default());
     assert_eq!(rendered.unwrap().text.as_bytes(), b"[user]Hi[assistant]");

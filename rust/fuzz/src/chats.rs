@@ -59,7 +59,7 @@ pub fn template(u: &mut Unstructured<'_>) -> Result<()> {
     }
     let mut messages = Vec::new();
     for _ in 0..u.int_in_range(0..=3)? {
-        let mut message = Object::of_message(Some(messages.len()));
+        let mut message = Object::with(Some(messages.len()), []);
         for name in ["role", "content", "a"] {
             let value = templates::value(u, &mut strings, 1)?;
             message.set(name, value);

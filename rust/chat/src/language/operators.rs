@@ -43,8 +43,7 @@ pub(crate) fn binary(run: &mut Run<'_>, op: Operator, left: Value, right: Value)
     let is_membership = matches!(op, "in" | "not in");
     let membership = |is_member: bool| Ok(Value::Bool(is_member == (op == "in")));
     match (&left, &right) {
-        _ if op == "==" => Ok(Value::Bool(equal(run, &left, &right)?)),
-        _ if op == "!=" => Ok(Value::Bool(!equal(run, &left, &right)?)),
+        _ if matches!(op, "==" | "!=") => Ok(Value::Bool(equal(run, &left, &right)? == (op == "=="))),
 
         (_, Undefined(_)) if is_membership => membership(false),
         (None, right) if is_membership && !matches!(right, None) => membership(contains(run, &left, right)?),
@@ -133,17 +132,14 @@ fn repeat(run: &mut Run<'_>, text: &Text, count: i64) -> Outcome<Value> {
 /// Whether two values are equal in the sense of `==`.
 pub(crate) fn equal(run: &mut Run<'_>, a: &Value, b: &Value) -> Outcome<bool> {
     match (a, b) {
-        (Value::String(a), Value::String(b)) => {
-            run.charge_steps(1 + a.text.len().min(b.text.len()) / 64)?;
-            Ok(a.text == b.text)
-        }
+        (Value::String(a), Value::String(b)) => run.charge_steps(1 + a.text.len().min(b.text.len()) / 64)?,
         (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
             charge_walk(run, a, 0)?;
             charge_walk(run, b, 0)?;
-            a.equals(b)
         }
-        _ => a.equals(b),
+        _ => {}
     }
+    a.equals(b)
 }
 
 /// Pays for comparing or hashing a value: one step for everything in it, once per level that it is at. Tuples that

@@ -157,9 +157,7 @@ fn answer_format(body: &Json) -> Result<Option<Json>, Error> {
         _ => return Err(Error::request("response_format.type", "expected 'text', 'json_object' or 'json_schema'")),
     }
     Ok(match schema {
-        Some(Json::Object(object)) if object.is_empty() => {
-            Some(Json::Object([("type", "object")].into_iter().collect()))
-        }
+        Some(Json::Object(object)) if object.is_empty() => Some(Object::with(None, [("type", "object".into())]).into()),
         schema => schema.cloned(),
     })
 }

@@ -117,7 +117,7 @@ impl Reader {
             [Step::Key(key), Step::Index(index)] if *key == "messages" => Some(*index),
             _ => None,
         };
-        let mut object = Object::of_message(message);
+        let mut object = Object::with(message, []);
         for (key, item) in entries {
             let key = self.key(&key)?;
             self.place.push(Step::Key(key.clone()));
