@@ -208,7 +208,7 @@ class ChatTokenizer(BaseTokenizer):
         prompt = add_generation_prompt, continue_final_message
         options = Options(tools, documents, *prompt, template, template_text, media_marker, raw, warnings)
         settings = EncodeSettings(add_special, refuse_user_defined, trust)
-        return Conversation(self, messages, options, variables).count(settings)
+        return len(Conversation(self, messages, options, variables).ids(settings))
 
     def chat(
         self,

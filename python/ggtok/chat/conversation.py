@@ -107,27 +107,25 @@ class Conversation:
             return self._read_everywhere(settings)
         return self._reported().ids(self.tokenizer, **settings.safe)
 
-    def count(self, settings: EncodeSettings) -> int:
-        return len(self.ids(settings))
-
     def encoding(self, settings: EncodeSettings, mask: str) -> ChatEncoding:
         """The ids with the tokens of each message."""
         one_of("mask", mask, MASKS)
         if self.options.raw or settings.trust:
             raise GgtokError("return_spans needs to know who wrote what: raw=True and trust=True do not go with it")
         rendering = self.render()
-        ids, (spans, own, media) = rendering.encode(self.tokenizer, mask=mask, **settings.safe)
+        ids, masked = rendering.encode(self.tokenizer, mask=mask, **settings.safe)
         self.report(rendering)
-        places = tuple(ChatMedia(*row) for row in media)
-        return ChatEncoding(ids, rendering.text, spans, own, self.findings(rendering), places)
+        return self.described(ids, rendering, masked)
+
+    def described(self, ids: list[int], rendering: Rendering, masked: tuple[Any, ...]) -> ChatEncoding:
+        """The ids of a rendering with all that is known of them: `masked` is as from `Rendering.masked`."""
+        spans, own, media = masked
+        found = (*self._served, *unread.findings(templates.compiled(self.source), rendering))
+        return ChatEncoding(ids, rendering.text, spans, own, found, tuple(ChatMedia(*row) for row in media))
 
     def report(self, rendering: Rendering, first: int = 0) -> None:
         """Reports what the model does not see, of messages from `first` on."""
         unread.report(unread.findings(templates.compiled(self.source), rendering, first), self.options.warnings)
-
-    def findings(self, rendering: Rendering) -> tuple[Finding, ...]:
-        """All that is reported of a conversation."""
-        return (*self._served, *unread.findings(templates.compiled(self.source), rendering))
 
     def _reported(self) -> Rendering:
         rendering = self.render()

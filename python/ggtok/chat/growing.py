@@ -20,7 +20,7 @@ from .._ggtok import Rendering
 from ..errors import GgtokError, MismatchError
 from . import keeping, known, sampled
 from .conversation import Conversation, Message
-from .encoding import ChatEncoding, ChatMedia
+from .encoding import ChatEncoding
 from .keeping import Held
 from .plain import copied, listed
 from .sampled import Fixed, Sampled
@@ -145,9 +145,7 @@ class Growing:
                 mask[start:end] = [False] * (end - start)
         for _, (start, end) in held.sampled():
             mask[start:end] = [True] * (end - start)
-        found = self._chat.findings(held.rendering)
-        text, ids = held.rendering.text, list(held.ids)
-        return ChatEncoding(ids, text, spans, mask, found, tuple(ChatMedia(*row) for row in media))
+        return self._chat.described(list(held.ids), held.rendering, (spans, mask, media))
 
 
 def common(one: Sequence[Any], other: Sequence[Any]) -> int:

@@ -81,7 +81,7 @@ def _left(chat: Conversation, settings: EncodeSettings, max_tokens: SupportsInde
         chat.body["messages"] = rest(middle)
         found.clear()
         try:
-            count: float = chat.count(settings)
+            count: float = len(chat.ids(settings))
         except ChatTemplateError:
             count = math.inf
         if count <= most:
@@ -93,7 +93,7 @@ def _left(chat: Conversation, settings: EncodeSettings, max_tokens: SupportsInde
 
     if high > len(loose):
         chat.body["messages"] = rest(len(loose))
-        problem = f"the messages that must stay take {chat.count(settings)} tokens, which is more than {most}"
+        problem = f"the messages that must stay take {len(chat.ids(settings))} tokens, which is more than {most}"
         raise GgtokError(problem)
     unread.report(fits, options.warnings)
     return rest(high)
@@ -116,7 +116,7 @@ def _sizes(chat: Conversation, settings: EncodeSettings) -> tuple[float, list[in
     """The tokens of the conversation, and about how many each message takes; none if that is not known."""
     try:
         if chat.options.raw:
-            return chat.count(settings), []
+            return len(chat.ids(settings)), []
         rendering = chat.render()
     except ChatTemplateError:
         return math.inf, []
@@ -125,13 +125,13 @@ def _sizes(chat: Conversation, settings: EncodeSettings) -> tuple[float, list[in
     except VocabularyError:  # a control token in a message, which may be trusted
         if not settings.trust:
             raise
-        return chat.count(settings), []
+        return len(chat.ids(settings)), []
     # A template may write one message inside another: each token is counted once.
     sizes, done = [0] * len(spans), 0
     for (start, end), at in sorted((span, at) for at, span in enumerate(spans) if span is not None):
         sizes[at], done = max(end - max(start, done), 0), max(end, done)
     if settings.trust:
-        return chat.count(settings), sizes
+        return len(chat.ids(settings)), sizes
     chat.report(rendering)
     return len(ids), sizes
 
