@@ -143,8 +143,7 @@ fn strftime_now(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 fn range(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     args.check_len(1, 3)?;
     let first = args.int(0)?;
-    let start = if args.len() == 1 { 0 } else { first };
-    let stop = if args.len() == 1 { first } else { args.at(1)?.as_int()? };
+    let (start, stop) = if args.len() == 1 { (0, first) } else { (first, args.at(1)?.as_int()?) };
     let step = if args.len() == 3 { args.at(2)?.as_int()? } else { 1 };
     if step == 0 {
         return failed("the step of a range must not be zero");

@@ -176,21 +176,14 @@ impl Lexer<'_> {
 
     /// Where a text that ends at `end` ends without the white space that begins its last line.
     fn start_of_line(&self, start: usize, end: usize) -> usize {
-        let mut at = end;
-        while at > start {
-            let byte = self.source[at - 1];
-            if at == 1 {
-                return 0;
-            }
-            if byte == b'\n' {
-                return at;
-            }
-            if !is_space(byte) {
-                break;
-            }
-            at -= 1;
+        let is_blank = |byte: &&u8| is_space(**byte) && **byte != b'\n';
+        let at = end - self.source[start..end].iter().rev().take_while(is_blank).count();
+        match at {
+            // As in llama.cpp: one character of text at the start of a template gets lost.
+            0 | 1 if start == 0 => 0,
+            _ if at > start && self.source[at - 1] == b'\n' => at,
+            _ => end,
         }
-        end
     }
 
     fn comment(&mut self) -> Result<(), Error> {

@@ -202,31 +202,22 @@ fn indent(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     };
 
     let mut indented = Text::default();
-    let add_indent = |run: &mut Run<'_>, out: &mut Text| -> Outcome<()> {
-        run.charge_bytes(width.len() + 8 * width.num_runs() + 8)?;
-        out.extend_with(&width);
-        Ok(())
-    };
     let bytes = text.as_bytes();
     let mut start = 0;
-    while start < bytes.len() {
+    // Nothing is a line too after a line feed.
+    while start < bytes.len() || (start == bytes.len() && bytes.ends_with(b"\n")) {
         let end = memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |len| start + len);
         // As long as nothing was written, it is the first line that comes next: empty lines at the start are dropped.
-        let is_first = indented.is_empty();
+        let is_first = indented.is_empty() && start < bytes.len();
         if !is_first {
             indented.extend_with_range(text, start - 1..start);
         }
         if if is_first { indents_first } else { end > start || indents_blank } {
-            add_indent(run, &mut indented)?;
+            run.charge_bytes(width.len() + 8 * width.num_runs() + 8)?;
+            indented.extend_with(&width);
         }
         indented.extend_with_range(text, start..end);
         start = end + 1;
-    }
-    if bytes.ends_with(b"\n") {
-        indented.extend_with_range(text, bytes.len() - 1..bytes.len());
-        if indents_blank {
-            add_indent(run, &mut indented)?;
-        }
     }
     Ok(Value::string(indented))
 }
