@@ -37,10 +37,15 @@ pub enum Mask {
 /// The roles of messages that the model writes.
 pub const ASSISTANT: [&str; 3] = ["assistant", "model", "ai"];
 
+/// A stretch of a text with one origin.
+type Run = (Range<usize>, Origin);
+
 /// A conversation that was rendered, and how to render a part of it.
 pub(crate) struct Conversation<'a> {
     /// The text.
     pub text: &'a Text,
+    /// Its runs.
+    pub runs: Vec<Run>,
     /// The role of each message.
     pub roles: &'a [String],
     /// Which message a string of the caller belongs to.
@@ -67,13 +72,13 @@ impl Conversation<'_> {
                 let message = origin.string().and_then(self.message);
                 message.and_then(|message| self.roles.get(message)).is_some_and(|role| is_assistant(role))
             })),
-            Mask::Turn => Turns { runs: self.text.runs().collect(), conversation: self, found: Vec::new() }.find(),
+            Mask::Turn => self.turns(),
         }
     }
 
     /// The region of each message in a text. A role that stands alone is not template text of a loop: it has its message
     /// wherever the template writes it.
-    fn regions(&self, text: &Text, runs: &Runs) -> Vec<Option<Range<usize>>> {
+    fn regions(&self, text: &Text, runs: &[Run]) -> Vec<Option<Range<usize>>> {
         let own = |origin: &Origin| origin.string().and_then(self.message);
         let mut written: Vec<Option<Range<usize>>> = vec![None; self.roles.len()];
         let mut said = written.clone();
@@ -107,34 +112,18 @@ impl Conversation<'_> {
     fn is_role(&self, at: usize, text: &Text, run: &Range<usize>) -> bool {
         self.roles.get(at).is_some_and(|role| text.as_bytes()[run.clone()] == *role.as_bytes())
     }
-}
 
-/// The ranges of a text whose origins are wanted.
-fn joined(text: &Text, is_wanted: impl Fn(Origin) -> bool) -> Vec<Range<usize>> {
-    text.stretches(is_wanted).into_iter().filter_map(|(range, is_wanted)| is_wanted.then_some(range)).collect()
-}
-
-type Runs = Vec<(Range<usize>, Origin)>;
-
-/// Looks for the turns of a conversation.
-struct Turns<'c, 'a> {
-    conversation: &'c mut Conversation<'a>,
-    runs: Runs,
-    found: Vec<Range<usize>>,
-}
-
-impl Turns<'_, '_> {
-    fn find(mut self) -> Result<Vec<Range<usize>>, Error> {
-        let text = self.conversation.text;
-        let is_loop = |run, at| !self.conversation.is_role(at, text, run);
+    fn turns(&mut self) -> Result<Vec<Range<usize>>, Error> {
+        let is_loop = |run, at| !self.is_role(at, self.text, run);
         let is_looped = self.runs.iter().any(|(run, origin)| origin.message().is_some_and(|at| is_loop(run, at)));
-        let regions = self.conversation.regions(text, &self.runs);
-        let roles = self.conversation.roles;
+        let regions = self.regions(self.text, &self.runs);
+        let roles = self.roles;
+        let mut found = Vec::new();
         let mut prompts: Vec<(Option<&str>, Vec<u8>)> = Vec::new();
         for at in (0..roles.len()).filter(|&at| is_assistant(&roles[at])) {
             let Some(region) = regions[at].clone() else { continue };
             if !is_looped {
-                self.added(at, &region)?;
+                found.push(self.added(at, &region)?);
                 continue;
             }
             let before = at.checked_sub(1).map(|at| roles[at].as_str());
@@ -144,13 +133,14 @@ impl Turns<'_, '_> {
             }
             // A template may write a header that it does not ask for after a tool's answer, so every prompt counts.
             let shared = prompts.iter().map(|prompt| self.shared(&region, &prompt.1)).max().unwrap_or(0);
-            self.turn(at, &region, shared)?;
+            found.extend(self.turn(at, &region, shared)?);
         }
-        Ok(self.found)
+        found.retain(|turn| !turn.is_empty());
+        Ok(found)
     }
 
     fn bytes(&self) -> &[u8] {
-        self.conversation.text.as_bytes()
+        self.text.as_bytes()
     }
 
     /// Whose the byte at a place is.
@@ -158,38 +148,31 @@ impl Turns<'_, '_> {
         self.runs.get(self.runs.partition_point(|(run, _)| run.end <= at)).map(|run| run.1)
     }
 
-    fn add(&mut self, turn: Range<usize>) {
-        if !turn.is_empty() {
-            self.found.push(turn);
-        }
-    }
-
     /// What a message adds to the rendering of those before it.
-    fn added(&mut self, at: usize, strings: &Range<usize>) -> Result<(), Error> {
+    fn added(&mut self, at: usize, strings: &Range<usize>) -> Result<Range<usize>, Error> {
         let unknown = Error::Mask { message: at };
-        let prompt = (self.conversation.render)(at, true).map_err(|_| unknown.clone())?;
-        let closed = (self.conversation.render)(at + 1, false)?;
+        let prompt = (self.render)(at, true).map_err(|_| unknown.clone())?;
+        let closed = (self.render)(at + 1, false)?;
         let shared = common(prompt.as_bytes(), self.bytes());
         let start = if shared == prompt.len() { shared } else { boundary(self.bytes(), shared) };
         let end = common(closed.as_bytes(), self.bytes());
         if start > strings.start || end < strings.end {
             return Err(unknown);
         }
-        self.add(start..self.without_blanks(start..end));
-        Ok(())
+        Ok(start..self.without_blanks(start..end))
     }
 
     /// What asking for an answer writes where the region of message number `at` starts, and, if that is not how the region
     /// starts, what it adds to the end. Nothing if the template refuses to be asked.
     fn generation_prompts(&mut self, at: usize, region: &Range<usize>) -> Vec<Vec<u8>> {
         let mut prompts = Vec::new();
-        if let Ok(with) = (self.conversation.render)(at, true) {
+        if let Ok(with) = (self.render)(at, true) {
             let with = with.as_bytes();
             if with.len() >= region.start && with[..region.start] == self.bytes()[..region.start] {
                 prompts.push(with[region.start..].to_vec());
             }
             let is_start = prompts.iter().any(|prompt| self.shared(region, prompt) == prompt.len());
-            if let Some(Ok(without)) = (!is_start).then(|| (self.conversation.render)(at, false)) {
+            if let Some(Ok(without)) = (!is_start).then(|| (self.render)(at, false)) {
                 let shared = common(with, without.as_bytes());
                 let start = if shared == without.len() { shared } else { boundary(with, shared) };
                 prompts.push(with[start..].to_vec());
@@ -210,40 +193,37 @@ impl Turns<'_, '_> {
         if shared == prompt.len() { shared } else { boundary(prompt, shared) }
     }
 
-    /// The turn in the region of message number `at`, whose first bytes are shared with the generation prompt.
-    fn turn(&mut self, at: usize, region: &Range<usize>, shared: usize) -> Result<(), Error> {
+    /// The parts of the turn in the region of message number `at`, whose first bytes are shared with the generation prompt.
+    fn turn(&mut self, at: usize, region: &Range<usize>, shared: usize) -> Result<Vec<Range<usize>>, Error> {
         let start = region.start + shared;
         let first = self.runs.partition_point(|(run, _)| run.end <= start);
         let last = self.runs.partition_point(|(run, _)| run.start < region.end);
-        let message = |origin: &Origin| origin.string().and_then(self.conversation.message);
-        let role = |origin: &Origin| message(origin).and_then(|message| self.conversation.roles.get(message));
+        let message = |origin: &Origin| origin.string().and_then(self.message);
+        let role = |origin: &Origin| message(origin).and_then(|message| self.roles.get(message));
         let is_foreign = |origin: &Origin| role(origin).is_some_and(|role| !is_assistant(role));
         let Some(foreign) = self.runs[first..last].iter().rposition(|(_, origin)| is_foreign(origin)) else {
             let end = self.without_blanks(start..region.end);
             let end = end + self.end_that_follows(start..end);
-            self.add(start..end);
-            return Ok(());
+            return Ok(vec![start..end]);
         };
         let rest = &self.runs[first + foreign + 1..last];
         let next = rest.iter().find(|(_, origin)| message(origin) == Some(at)).map(|(run, _)| run.start);
 
         // Up to where the message alone is written differently, and from its next string on.
-        let alone = (self.conversation.render)(at + 1, false)?;
-        let Some(own) = self.conversation.regions(&alone, &alone.runs().collect())[at].clone() else {
+        let alone = (self.render)(at + 1, false)?;
+        let Some(own) = self.regions(&alone, &alone.runs().collect::<Vec<_>>())[at].clone() else {
             return Err(Error::Mask { message: at });
         };
         let own = (own.start + shared).min(alone.len());
         let same = start + common(&self.bytes()[start..region.end], &alone.as_bytes()[own..]);
-        self.add(start..self.without_blanks(start..self.last_tag(same).max(start)));
-        if let Some(next) = next {
-            self.add(next..self.without_blanks(next..region.end));
-        }
-        Ok(())
+        let first = start..self.without_blanks(start..self.last_tag(same).max(start));
+        let second = next.map(|next| next..self.without_blanks(next..region.end));
+        Ok([first].into_iter().chain(second).collect())
     }
 
     /// The length of an end-of-generation token that the template writes after a turn that has none.
     fn end_that_follows(&self, turn: Range<usize>) -> usize {
-        let ends = self.conversation.ends;
+        let ends = self.ends;
         let is_template = self.origin_at(turn.end).is_some_and(|origin| !origin.is_caller());
         if !is_template || ends.iter().any(|text| self.bytes()[turn.clone()].ends_with(text)) {
             return 0;
@@ -280,6 +260,11 @@ impl Turns<'_, '_> {
         }
         end
     }
+}
+
+/// The ranges of a text whose origins are wanted.
+fn joined(text: &Text, is_wanted: impl Fn(Origin) -> bool) -> Vec<Range<usize>> {
+    text.stretches(is_wanted).into_iter().filter_map(|(range, is_wanted)| is_wanted.then_some(range)).collect()
 }
 
 /// How many bytes at the start are equal.

@@ -14,7 +14,6 @@ use crate::text::is_space;
 pub(crate) enum Kind {
     /// Text outside of blocks.
     Text,
-    Comment,
     Number,
     String,
     Name,
@@ -56,7 +55,7 @@ pub(crate) fn normalized(source: &[u8]) -> Vec<u8> {
 
 /// The tokens of a normalized template.
 pub(crate) fn tokens(source: &[u8]) -> Result<Vec<Token>, Error> {
-    let mut lexer = Lexer { source, at: 0, tokens: Vec::new(), open_curly: 0 };
+    let mut lexer = Lexer { source, at: 0, tokens: Vec::new(), is_outside: true, open_curly: 0 };
     while lexer.at < source.len() {
         lexer.next()?;
     }
@@ -67,6 +66,8 @@ struct Lexer<'s> {
     source: &'s [u8],
     at: usize,
     tokens: Vec<Token>,
+    /// Whether what comes next is text, as at the start and after a block or a comment.
+    is_outside: bool,
     /// How many `{` of object literals are open. While one is, `}}` does not end an expression.
     open_curly: usize,
 }
@@ -88,6 +89,7 @@ impl Lexer<'_> {
 
     fn push(&mut self, kind: Kind, value: impl Into<Vec<u8>>, at: usize) {
         self.tokens.push(Token { kind, value: value.into(), at: at as u32 });
+        self.is_outside = self.follows(&[b"%}", b"}}"]);
     }
 
     fn fail<T>(&self, problem: impl Into<String>) -> Result<T, Error> {
@@ -96,8 +98,7 @@ impl Lexer<'_> {
 
     /// Reads one token, or only white space.
     fn next(&mut self) -> Result<(), Error> {
-        let is_outside = matches!(self.last(), None | Some(Kind::Comment)) || self.follows(&[b"%}", b"}}"]);
-        if is_outside && self.text() {
+        if self.is_outside && self.text() {
             return Ok(());
         }
         if self.source[self.at..].starts_with(b"{#") {
@@ -187,13 +188,12 @@ impl Lexer<'_> {
     }
 
     fn comment(&mut self) -> Result<(), Error> {
-        let start = self.at;
         self.at += 2;
         let Some(len) = memchr::memmem::find(&self.source[self.at..], b"#}") else {
             return self.fail("missing end of comment tag");
         };
-        self.push(Kind::Comment, Vec::new(), start);
         self.at += len + 2;
+        self.is_outside = true;
         Ok(())
     }
 

@@ -24,7 +24,7 @@ pub(crate) fn program(source: &[u8], tokens: &[Token]) -> Result<Program, Error>
     let mut parser = Parser { source, tokens, at: 0, depth: 0, operators: 0, program: Program::default() };
     let mut body = Vec::new();
     while parser.at < tokens.len() {
-        body.extend(parser.statement()?);
+        body.push(parser.statement()?);
     }
     Ok(Program { body, ..parser.program })
 }
@@ -139,23 +139,19 @@ impl<'s> Parser<'s> {
 
     // Statements
 
-    /// A statement, text, or an expression to write. Comments are none.
-    fn statement(&mut self) -> Result<Option<Statement>, Error> {
+    /// A statement, text, or an expression to write.
+    fn statement(&mut self) -> Result<Statement, Error> {
         self.operators = 0;
         self.nested(|parser| match parser.token(0) {
-            Some(token) if token.kind == Kind::Comment => {
-                parser.at += 1;
-                Ok(None)
-            }
             Some(token) if token.kind == Kind::Text => {
                 parser.at += 1;
-                Ok(Some(Statement::Text(token.value.clone())))
+                Ok(Statement::Text(token.value.clone()))
             }
-            Some(_) if parser.takes("{%") => parser.block().map(Some),
+            Some(_) if parser.takes("{%") => parser.block(),
             Some(_) if parser.takes("{{") => {
                 let expression = parser.expression()?;
                 parser.expect("}}")?;
-                Ok(Some(Statement::Write(expression)))
+                Ok(Statement::Write(expression))
             }
             Some(_) => parser.fail("unexpected token"),
             None => parser.fail("the template ends inside a block"),
@@ -166,7 +162,7 @@ impl<'s> Parser<'s> {
     fn body(&mut self, ends: &[&str]) -> Result<Vec<Statement>, Error> {
         let mut body = Vec::new();
         while !self.is_statement(ends) {
-            body.extend(self.statement()?);
+            body.push(self.statement()?);
         }
         Ok(body)
     }

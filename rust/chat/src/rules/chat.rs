@@ -154,6 +154,7 @@ impl ChatTemplate {
     ) -> Result<Vec<Range<usize>>, Error> {
         Conversation {
             text,
+            runs: text.runs().collect(),
             roles: &request.roles(),
             message: &|string| request.strings().message(string),
             render: &mut |count, adds_prompt| self.apply_first(request, count, adds_prompt, options, now),
