@@ -22,7 +22,7 @@
 use std::ops::Range;
 
 use crate::error::Error;
-use crate::text::{Origin, Text, is_space};
+use crate::text::{Origin, Text, is_space, num_shared};
 
 /// What a mask covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,14 +38,14 @@ pub enum Mask {
 pub const ASSISTANT: [&str; 3] = ["assistant", "model", "ai"];
 
 /// A stretch of a text with one origin.
-type Run = (Range<usize>, Origin);
+type Stretch = (Range<usize>, Origin);
 
 /// A conversation that was rendered, and how to render a part of it.
 pub(crate) struct Conversation<'a> {
     /// The text.
     pub text: &'a Text,
     /// Its runs.
-    pub runs: Vec<Run>,
+    pub runs: Vec<Stretch>,
     /// The role of each message.
     pub roles: &'a [String],
     /// Which message a string of the caller belongs to.
@@ -78,7 +78,7 @@ impl Conversation<'_> {
 
     /// The region of each message in a text. A role that stands alone is not template text of a loop: it has its message
     /// wherever the template writes it.
-    fn regions(&self, text: &Text, runs: &[Run]) -> Vec<Option<Range<usize>>> {
+    fn regions(&self, text: &Text, runs: &[Stretch]) -> Vec<Option<Range<usize>>> {
         let own = |origin: &Origin| origin.string().and_then(self.message);
         let mut written: Vec<Option<Range<usize>>> = vec![None; self.roles.len()];
         let mut said = written.clone();
@@ -153,9 +153,9 @@ impl Conversation<'_> {
         let unknown = Error::Mask { message: at };
         let prompt = (self.render)(at, true).map_err(|_| unknown.clone())?;
         let closed = (self.render)(at + 1, false)?;
-        let shared = common(prompt.as_bytes(), self.bytes());
+        let shared = num_shared(prompt.as_bytes(), self.bytes());
         let start = if shared == prompt.len() { shared } else { boundary(self.bytes(), shared) };
-        let end = common(closed.as_bytes(), self.bytes());
+        let end = num_shared(closed.as_bytes(), self.bytes());
         if start > strings.start || end < strings.end {
             return Err(unknown);
         }
@@ -173,7 +173,7 @@ impl Conversation<'_> {
             }
             let is_start = prompts.iter().any(|prompt| self.shared(region, prompt) == prompt.len());
             if let Some(Ok(without)) = (!is_start).then(|| (self.render)(at, false)) {
-                let shared = common(with, without.as_bytes());
+                let shared = num_shared(with, without.as_bytes());
                 let start = if shared == without.len() { shared } else { boundary(with, shared) };
                 prompts.push(with[start..].to_vec());
             }
@@ -189,12 +189,13 @@ impl Conversation<'_> {
         let first = self.runs.partition_point(|(run, _)| run.end <= region.start);
         let caller = self.runs[first..].iter().find(|(_, origin)| origin.is_caller());
         let end = caller.map_or(region.end, |(run, _)| run.start.clamp(region.start, region.end));
-        let shared = common(&self.bytes()[region.start..end], prompt);
+        let shared = num_shared(&self.bytes()[region.start..end], prompt);
         if shared == prompt.len() { shared } else { boundary(prompt, shared) }
     }
 
-    /// The parts of the turn in the region of message number `at`, whose first bytes are shared with the generation prompt.
-    fn turn(&mut self, at: usize, region: &Range<usize>, shared: usize) -> Result<Vec<Range<usize>>, Error> {
+    /// The turn in the region of message number `at`, whose first bytes are shared with the generation prompt. It has two
+    /// parts if messages of others are in between; otherwise, the second is empty.
+    fn turn(&mut self, at: usize, region: &Range<usize>, shared: usize) -> Result<[Range<usize>; 2], Error> {
         let start = region.start + shared;
         let first = self.runs.partition_point(|(run, _)| run.end <= start);
         let last = self.runs.partition_point(|(run, _)| run.start < region.end);
@@ -204,7 +205,7 @@ impl Conversation<'_> {
         let Some(foreign) = self.runs[first..last].iter().rposition(|(_, origin)| is_foreign(origin)) else {
             let end = self.without_blanks(start..region.end);
             let end = end + self.end_that_follows(start..end);
-            return Ok(vec![start..end]);
+            return Ok([start..end, end..end]);
         };
         let rest = &self.runs[first + foreign + 1..last];
         let next = rest.iter().find(|(_, origin)| message(origin) == Some(at)).map(|(run, _)| run.start);
@@ -215,10 +216,10 @@ impl Conversation<'_> {
             return Err(Error::Mask { message: at });
         };
         let own = (own.start + shared).min(alone.len());
-        let same = start + common(&self.bytes()[start..region.end], &alone.as_bytes()[own..]);
+        let same = start + num_shared(&self.bytes()[start..region.end], &alone.as_bytes()[own..]);
         let first = start..self.without_blanks(start..self.last_tag(same).max(start));
         let second = next.map(|next| next..self.without_blanks(next..region.end));
-        Ok([first].into_iter().chain(second).collect())
+        Ok([first, second.unwrap_or_default()])
     }
 
     /// The length of an end-of-generation token that the template writes after a turn that has none.
@@ -265,11 +266,6 @@ impl Conversation<'_> {
 /// The ranges of a text whose origins are wanted.
 fn joined(text: &Text, is_wanted: impl Fn(Origin) -> bool) -> Vec<Range<usize>> {
     text.stretches(is_wanted).into_iter().filter_map(|(range, is_wanted)| is_wanted.then_some(range)).collect()
-}
-
-/// How many bytes at the start are equal.
-fn common(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// The last place up to `at` where a word or a tag ends, so that `<think>` and `<tool_call>` share nothing.

@@ -23,8 +23,8 @@ use self::table::HANDLERS;
 use super::params::{Continuation, Params, Scene};
 use super::render::render;
 use crate::error::Error;
-use crate::json::Object;
-use crate::text::{Origin, Text};
+use crate::json::{Json, Object};
+use crate::text::{Origin, Text, num_shared};
 
 /// What is done for templates of one kind.
 #[derive(Debug, PartialEq)]
@@ -97,15 +97,16 @@ impl Handler {
                 messages::with_some_thinking(given)
             }
             Rewriting::Languages => messages::with_languages(given, &params.variables)?,
-            Rewriting::SortedAnswers => messages::with_sorted_answers(given),
+            Rewriting::SortedAnswers => {
+                if let Some(schema @ Json::Object(_)) = params.json_schema.take()
+                    && scene.template.reads("response_format")
+                {
+                    params.variables.set("response_format", schema);
+                }
+                messages::with_sorted_answers(given)
+            }
             Rewriting::OldGemma => messages::with_tool_responses(given)?,
         };
-        let answer = params.json_schema.take().filter(|schema| schema.as_object().is_some());
-        if let (Rewriting::SortedAnswers, Some(schema)) = (self.rewriting, answer)
-            && scene.template.reads("response_format")
-        {
-            params.variables.set("response_format", schema);
-        }
         let (mut prompt, asking) = renderings(scene, params, messages)?;
 
         let lacks_turn = matches!(self.rewriting, Rewriting::Gemma | Rewriting::OldGemma)
@@ -170,8 +171,7 @@ pub(crate) fn renderings(scene: &mut Scene<'_>, params: &Params, messages: Vec<O
     }
     let without = render(scene, params, messages.clone(), false)?;
     let with = render(scene, params, messages, true)?;
-    let pairs = with.as_bytes().iter().zip(without.as_bytes());
-    let shared = pairs.take_while(|(a, b)| a == b).count();
+    let shared = num_shared(with.as_bytes(), without.as_bytes());
     Ok((without, with.slice(shared..with.len())))
 }
 

@@ -116,20 +116,20 @@ impl<'p> Machine<'p> {
     /// `a + b ~ c`, from left to right: one level of depth, however long it is.
     fn binary(&mut self, first: &'p Expression, rest: &'p [(Operator, u32, Expression)]) -> Outcome<Value> {
         let mut value = self.evaluate(first)?;
-        for (operator, at, operand) in rest {
-            let result = match *operator {
+        for &(operator, at, ref operand) in rest {
+            let result = match operator {
                 "and" | "or" => match value.as_bool() {
-                    Ok(holds) if holds == (*operator == "and") => self.evaluate(operand),
+                    Ok(holds) if holds == (operator == "and") => self.evaluate(operand),
                     Ok(_) => continue,
                     Err(failure) => Err(failure),
                 },
                 _ => {
                     let operand = self.evaluate(operand)?;
                     self.run.begun = 0;
-                    operators::binary(&mut self.run, *operator, value, operand)
+                    operators::binary(&mut self.run, operator, value, operand)
                 }
             };
-            value = result.map_err(|failure| self.placed(*at, failure))?;
+            value = result.map_err(|failure| self.placed(at, failure))?;
         }
         Ok(value)
     }

@@ -10,6 +10,8 @@
 
 use std::ops::Range;
 
+use crate::text::num_shared;
+
 /// A marker or the text between two of them.
 #[derive(Clone, Debug)]
 pub(super) struct Piece<'a> {
@@ -114,7 +116,7 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
         (a, b) = (&a[..a.len() - common], &b[..b.len() - common]);
     }
     if has_text_start {
-        let common = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        let common = num_shared(a, b);
         (a, b) = (&a[common..], &b[common..]);
     }
     match right.strip_prefix(left) {
