@@ -141,7 +141,7 @@ def _section(section: Section) -> str:
 
 
 def _row(row: Row) -> str:
-    return _dumps((list(map(_exact, row.cells)), *(row.span or (None, None)), row.mark))
+    return _dumps((list(map(_exact, row.cells)), row.mark))
 
 
 def _exact(value: Cell) -> Cell:

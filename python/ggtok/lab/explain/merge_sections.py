@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import accumulate
+from collections.abc import Iterator
 
 from ...trace import Bigram, Bpe, HybridDna, Merging, Piece, Spm, Symbol, SymbolTokens, Text
-from .origins import Cuts, Origins, Spans
-from .tables import Cell, Row, Section, Span, section, won
+from .tables import Cell, Row, Section, part, section, won
 from .utf8 import to_bytes
 
 WINDOW = 3
@@ -35,45 +32,39 @@ APPLIED_TO = {
 """How a pattern is applied to each piece."""
 
 
-def spm(steps: Spm, text: bytes, start: int) -> Iterator[Section]:
-    """The tables of SPM for a fragment that starts at byte `start`."""
-    spans = Origins(steps.origins, start).span
+def spm(steps: Spm, _: bytes) -> Iterator[Section]:
+    """The tables of SPM for a fragment."""
     prefix = " and one is put before the text" if steps.space_prefix else ""
-    span = (start, start + len(text))
     names = "text:text, bytes"
     about = f"Each space becomes ▁{prefix}."
-    yield section("escaped", "Escaped text", about, names, [Row((steps.escaped, len(to_bytes(steps.escaped))), span)])
-    yield from _merging(steps.merging, spans, 0, "score", by_bytes=True, named="")
+    yield section("escaped", "Escaped text", about, names, [Row((steps.escaped, len(to_bytes(steps.escaped))))])
+    yield from _merging(steps.merging, "score", named="")
     names = "text:text, left, right"
     about = "For each text that could merge, the two symbols that it was last made of."
     rows = [Row((entry.text, entry.left, entry.right)) for entry in steps.rev_merge]
     yield section("rev_merge", "Where merged texts come from (rev_merge)", about, names, rows)
-    yield _symbol_tokens(steps.symbols, spans, 0, by_bytes=True, named="")
+    yield _symbol_tokens(steps.symbols, named="")
 
 
-def bpe(steps: Bpe, text: bytes, start: int) -> Iterator[Section]:
-    """The tables of byte-pair encoding for a fragment that starts at byte `start`."""
-    return _bpe(steps, Origins(steps.origins, start).span, (start, start + len(text)))
-
-
-def _bpe(steps: Bpe, spans: Spans, span: Span) -> Iterator[Section]:
+def bpe(steps: Bpe, _: bytes) -> Iterator[Section]:
+    """The tables of byte-pair encoding for a fragment."""
     if steps.rewritten:
         what = ", then ".join(REWRITTEN[name] for name in steps.rewritten)
         about = f"Before the text is cut, {what}."
-        yield section("rewritten", "Rewritten text", about, "text:text", [Row((steps.text,), span)])
-    whole = Cuts(to_bytes(steps.text), spans)
+        yield section("rewritten", "Rewritten text", about, "text:text", [Row((steps.text,))])
+    text = to_bytes(steps.text)
     if len(steps.words) > 1:
         names = "start, end, text:text"
         about = "Each stretch between whitespace is cut by itself."
-        yield section("words", "Words", about, names, [whole.row(word.start, word.end) for word in steps.words])
+        yield section("words", "Words", about, names, [part(text, word.start, word.end) for word in steps.words])
     for number, made in enumerate(steps.passes, 1):
         rows = []
         for cut in made.cuts:
             if cut.alternative is None:
-                rows.append(whole.row(cut.start, cut.end, None, "not matched"))
+                rows.append(part(text, cut.start, cut.end, None, "not matched"))
             else:
                 which = _printable(made.alternatives[cut.alternative])
-                rows.append(whole.row(cut.start, cut.end, cut.alternative + 1, which, mark="won"))
+                rows.append(part(text, cut.start, cut.end, cut.alternative + 1, which, mark="won"))
         names = "start, end, piece:text, alternative, which is:word"
         about = f"Each piece so far is cut {APPLIED_TO[made.applied_to]}. The family {steps.family} has the pattern "
         about += _printable(made.pattern)
@@ -82,49 +73,41 @@ def _bpe(steps: Bpe, spans: Spans, span: Span) -> Iterator[Section]:
     for number, piece in enumerate(steps.pieces):
         what = "its symbols merge" if piece.whole is None else "is a token as a whole"
         cells = (number, piece.start, piece.end, piece.text, piece.spelled, piece.whole, what)
-        rows.append(Row(cells, spans(piece.start, piece.end), "" if piece.whole is None else "won"))
+        rows.append(Row(cells, "" if piece.whole is None else "won"))
     names = "piece, start, end, text:text, spelled:text, token, what happens:word"
     about = "No token goes beyond its piece; each is spelled as the vocabulary spells it."
     yield section("pieces", "Pieces", about, names, rows)
     for piece in steps.pieces:
         if piece.whole is None:
-            yield from _piece(piece, spans)
+            yield from _piece(piece)
 
 
-def _piece(piece: Piece, spans: Spans) -> Iterator[Section]:
-    by_bytes = piece.spelled == piece.text  # otherwise a character of the spelling is a byte of the text
+def _piece(piece: Piece) -> Iterator[Section]:
     named = f" of {piece.text!r}"
     if len(piece.symbols) != 1 or piece.merging.pops:
-        yield from _merging(piece.merging, spans, piece.start, "rank", by_bytes=by_bytes, named=named)
-    yield _symbol_tokens(piece.symbols, spans, piece.start, by_bytes=by_bytes, named=named)
+        yield from _merging(piece.merging, "rank", named)
+    yield _symbol_tokens(piece.symbols, named)
 
 
-def _symbol_tokens(
-    symbols: tuple[SymbolTokens, ...], spans: Spans, start: int, *, by_bytes: bool, named: str
-) -> Section:
+def _symbol_tokens(symbols: tuple[SymbolTokens, ...], named: str) -> Section:
     rows = []
     for symbol in symbols:
-        end = start + _length(symbol.text, by_bytes)
-        span = spans(start, end)
         what = "is not a token: becomes its bytes" if symbol.token is None else "is a token"
-        rows.append(Row((symbol.text, symbol.token, what), span, won(symbol.token is not None)))
+        rows.append(Row((symbol.text, symbol.token, what), won(symbol.token is not None)))
         for byte in symbol.bytes:
             what = "has no token: dropped" if byte.token is None else "stands for a byte"
-            rows.append(Row((byte.text, byte.token, what), span, won(byte.token is not None)))
-        start = end
+            rows.append(Row((byte.text, byte.token, what), won(byte.token is not None)))
     names = "symbol:text, token, what happens:word"
     about = "Each symbol that is left becomes its token, or else a token for each of its bytes."
     return section("tokens_of_symbols", f"From symbols to tokens{named}", about, names, rows)
 
 
-def hybrid_dna(steps: HybridDna, text: bytes, start: int) -> Iterator[Section]:
-    """The tables of hybrid DNA for a fragment that starts at byte `start`."""
-    spans = Origins(steps.origins, start).span
-    whole = Cuts(to_bytes(steps.text), spans)
-    rows = []
+def hybrid_dna(steps: HybridDna, _: bytes) -> Iterator[Section]:
+    """The tables of hybrid DNA for a fragment."""
+    text, rows = to_bytes(steps.text), []
     for stretch in steps.stretches:
         what = "a tag" if stretch.tag is not None else "DNA: six letters are a token" if stretch.kmers else "text"
-        rows.append(whole.row(stretch.start, stretch.end, stretch.tag, what))
+        rows.append(part(text, stretch.start, stretch.end, stretch.tag, what))
     names = "start, end, text:text, tag, which is:word"
     about = "What is between <dna> and </dna> is cut into groups of six letters; the rest is text."
     yield section("stretches", "Text and DNA", about, names, rows)
@@ -133,44 +116,33 @@ def hybrid_dna(steps: HybridDna, text: bytes, start: int) -> Iterator[Section]:
             rows = []
             for kmer in stretch.kmers:
                 what = "is a token" if kmer.is_known else "is not in the vocabulary"
-                cells = (kmer.start, kmer.end, kmer.text, kmer.token, what)
-                rows.append(Row(cells, spans(kmer.start, kmer.end), won(kmer.is_known)))
+                rows.append(Row((kmer.start, kmer.end, kmer.text, kmer.token, what), won(kmer.is_known)))
             names = "start, end, letters:text, token, what happens:word"
             about = "Letters become capitals, six at a time; the last are padded with A."
             yield section("kmers", "K-mers", about, names, rows)
         if stretch.bpe is not None:
-            inner = Origins(stretch.bpe.origins, 0).span
-            composed = partial(_composed, spans, inner)
-            yield from _bpe(stretch.bpe, composed, spans(stretch.start, stretch.end))
+            yield from bpe(stretch.bpe, text)
 
 
-def _composed(outer: Spans, inner: Spans, start: int, end: int) -> Span:
-    return outer(*inner(start, end))
-
-
-def _merging(merging: Merging, spans: Spans, start: int, by: str, *, by_bytes: bool, named: str) -> Iterator[Section]:
+def _merging(merging: Merging, by: str, named: str) -> Iterator[Section]:
     """The symbols, the queue, and what is taken from the queue. `by` says what the queue is ordered by."""
-    places = list(accumulate((_length(symbol.text, by_bytes) for symbol in merging.symbols), initial=start))
-
-    def at(index: int, text: Text) -> Span:
-        return spans(places[index], places[index] + _length(text, by_bytes))
 
     def queued(each: Bigram) -> Row:
-        return Row((_key(each), each.size, each.text, each.left, each.right, each.token), at(each.left, each.text))
+        return Row((_key(each), each.size, each.text, each.left, each.right, each.token))
 
     order = "the highest score" if by == "score" else "the lowest rank"
     links = "index, prev, next, text:text, n"
     about = "Merging begins with these, each linked to the one before it and the one after it."
-    rows = [Row(_links(symbol), at(symbol.index, symbol.text)) for symbol in merging.symbols]
+    rows = [Row(_links(symbol)) for symbol in merging.symbols]
     yield section("symbols", f"Symbols{named}", about, links, rows)
     names = f"{by}, size, text:text, left, right, token"
     about = f"Neighbours that can merge wait in a queue: {order} comes first, the leftmost of equal ones."
     yield section("queue", f"Queue{named}", about, names, map(queued, merging.queue))
     names = f"{by}, text:text, left, right, token, what happens:word, symbols now:texts"
     about = "The first in the queue merges if both its symbols are unchanged; what can merge now joins the queue."
-    yield section("merges", f"Merges{named}", about, names, _pops(merging, at))
+    yield section("merges", f"Merges{named}", about, names, _pops(merging))
     about = "No two neighbours can merge any more; a symbol that was merged into another has no length."
-    rows = [Row(_links(symbol), None, won(symbol.n > 0)) for symbol in merging.merged]
+    rows = [Row(_links(symbol), won(symbol.n > 0)) for symbol in merging.merged]
     yield section("merged", f"Symbols after merging{named}", about, links, rows)
 
 
@@ -178,23 +150,23 @@ def _links(symbol: Symbol) -> tuple[Cell, ...]:
     return symbol.index, symbol.prev, symbol.next, symbol.text, symbol.n
 
 
-def _pops(merging: Merging, at: Callable[[int, Text], Span]) -> Iterator[Row]:
+def _pops(merging: Merging) -> Iterator[Row]:
     texts = [symbol.text for symbol in merging.symbols]
     prev, next = [symbol.prev for symbol in merging.symbols], [symbol.next for symbol in merging.symbols]
     for pop in merging.pops:
-        bigram, span = pop.bigram, at(pop.bigram.left, pop.bigram.text)
+        bigram = pop.bigram
         cells = (_key(bigram), bigram.text, bigram.left, bigram.right, bigram.token)
         if pop.stale is not None:
-            yield Row((*cells, SKIPPED[pop.stale], None), span, "lost")
+            yield Row((*cells, SKIPPED[pop.stale], None), "lost")
             continue
         texts[bigram.left] = bigram.text
         next[bigram.left] = next[bigram.right]
         if next[bigram.left] >= 0:
             prev[next[bigram.left]] = bigram.left
-        yield Row((*cells, "merge", _around(bigram.left, texts, prev, next)), span, "won")
+        yield Row((*cells, "merge", _around(bigram.left, texts, prev, next)), "won")
         for new in pop.added:
             cells = (_key(new), new.text, new.left, new.right, new.token)
-            yield Row((*cells, "add", None), at(new.left, new.text))
+            yield Row((*cells, "add", None))
 
 
 def _around(index: int, texts: list[Text], prev: list[int], next: list[int]) -> tuple[Text, ...]:
@@ -209,10 +181,6 @@ def _around(index: int, texts: list[Text], prev: list[int], next: list[int]) -> 
         if at >= 0:
             found.append("")
     return (*reversed(before), texts[index], *after)
-
-
-def _length(text: Text, by_bytes: bool) -> int:
-    return len(to_bytes(text)) if by_bytes else len(text)
 
 
 def _key(bigram: Bigram) -> int | float | None:

@@ -8,8 +8,10 @@ from typing import Any, TypeAlias
 
 from ...trace import Token
 from .cells import cell_len
-from .tables import Span
 from .units import printable, text_face
+
+Span: TypeAlias = tuple[int, int]
+"""The letters of a word that a symbol stands for: where they start and end."""
 
 Line: TypeAlias = list[tuple[str, str]]
 """A line of a picture in parts, each with its style."""

@@ -12,7 +12,7 @@ from .record import Record
 from .tables import Row, Section, section
 from .utf8 import to_bytes, to_text
 
-OF_KIND: dict[type, Callable[[Any, bytes, int], Iterator[Section]]] = {
+OF_KIND: dict[type, Callable[[Any, bytes], Iterator[Section]]] = {
     Spm: merge_sections.spm,
     Bpe: merge_sections.bpe,
     HybridDna: merge_sections.hybrid_dna,
@@ -32,7 +32,7 @@ def sections(trace: Record) -> list[Section]:
     for place, fragment in enumerate(trace.fragments):
         if fragment.steps is not None:
             within = f" (fragment {place})" if several else ""
-            made = OF_KIND[type(fragment.steps)](fragment.steps, text[fragment.start : fragment.end], fragment.start)
+            made = OF_KIND[type(fragment.steps)](fragment.steps, text[fragment.start : fragment.end])
             found += [replace(each, title=each.title + within) for each in made]
     found.append(_tokens(trace))
     return [each for each in found if each.rows]
@@ -44,7 +44,7 @@ def _text(trace: Record) -> Section:
     for place, code_point in enumerate(trace.code_points):
         written = text[code_point.start : code_point.end]
         cells = (place, code_point.start, to_text(written), f"U+{code_point.code_point:04X}", written.hex(" "))
-        rows.append(Row(cells, (code_point.start, code_point.end)))
+        rows.append(Row(cells))
     names = "character, byte, text:text, code point:word, bytes:word"
     return section("text", "Text", "The text as characters and as bytes of UTF-8.", names, rows)
 
@@ -52,8 +52,7 @@ def _text(trace: Record) -> Section:
 def _special(trace: Record) -> Iterator[Section]:
     def rows(matches: tuple[SpecialMatch, ...]) -> list[Row]:
         return [
-            Row((each.token, each.text, each.attribute.replace("_", "-"), each.start, each.end), (each.start, each.end))
-            for each in matches
+            Row((each.token, each.text, each.attribute.replace("_", "-"), each.start, each.end)) for each in matches
         ]
 
     names = "token, text:text, attribute:word, start, end"
@@ -69,7 +68,7 @@ def _fragments(trace: Record) -> Section:
     for place, each in enumerate(trace.fragments):
         kind = "text" if each.token is None else "special token"
         cells = (place, kind, each.start, each.end - each.start, to_text(text[each.start : each.end]), each.token)
-        rows.append(Row((*cells, each.num_tokens), (each.start, each.end)))
+        rows.append(Row((*cells, each.num_tokens)))
     about = "Special tokens are done; the text between them is tokenized, each fragment by itself."
     names = "fragment, kind:word, offset, length, text:text, token, tokens"
     return section("fragments", "Fragments", about, names, rows)
@@ -79,7 +78,7 @@ def _tokens(trace: Record) -> Section:
     rows = []
     for place, (token, (start, end)) in enumerate(zip(trace.tokens, trace.offsets, strict=True)):
         cells = (place, token.id, token.piece, token.text, start, end, origin_of(trace, token))
-        rows.append(Row(cells, (token.start, token.end), "won"))
+        rows.append(Row(cells, "won"))
     about = "The ids of encode, what each decodes to, and the characters of the text that it comes from."
     names = "place, token, piece:text, in the vocabulary:text, start, end, origin:word"
     return section("tokens", "Result", about, names, rows)

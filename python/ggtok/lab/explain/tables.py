@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...trace import Text
+from .utf8 import to_text
 
 Cell: TypeAlias = Text | int | float | tuple[Text, ...] | None
 """A value, `None` if there is none."""
-
-Span: TypeAlias = tuple[int, int]
-"""Where bytes of the text start and end."""
 
 Mark: TypeAlias = Literal["", "won", "lost", "current"]
 """`won` for what was taken, `lost` for what was tried and not taken, `current` for what a reader looks at."""
@@ -32,8 +30,6 @@ class Row(NamedTuple):
 
     cells: tuple[Cell, ...]
     """One value per column."""
-    span: Span | None = None
-    """The bytes of the text that the step is about, if it is about any."""
     mark: Mark = ""
 
 
@@ -56,6 +52,11 @@ def section(key: str, title: str, about: str, names: str, rows: Iterable[Row]) -
     split = (name.partition(":") for name in names.split(", "))
     columns = tuple(Column(name, kind or "number") for name, _, kind in split)
     return Section(key, title, about, columns, tuple(rows))
+
+
+def part(text: bytes, start: int, end: int, *others: Cell, mark: Mark = "") -> Row:
+    """A row about a part of a text: its start, its end, what it is, and other cells."""
+    return Row((start, end, to_text(text[start:end]), *others), mark)
 
 
 def won(taken: bool) -> Mark:

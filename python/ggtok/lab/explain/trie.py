@@ -56,7 +56,7 @@ def _built(trie: DoubleArrayTrace) -> Iterator[Section]:
 def _step(step: InsertionStep) -> Iterator[Row]:
     cells = (step.node, byte_name(step.byte), step.code, step.new_base, step.cell, step.check, step.child)
     what, mark = OUTCOMES[step.outcome]
-    yield Row((*cells, what), None, mark)
+    yield Row((*cells, what), mark)
     if step.relocation is not None:
         moved = step.relocation
         what = f"BASE of node {moved.node} changes from {moved.from_base} to {moved.to_base}: {moved.num_own} children"
@@ -67,7 +67,7 @@ def _step(step: InsertionStep) -> Iterator[Row]:
 
 
 def _cell(cell: Cell) -> Row:
-    return Row((cell.index, cell.base, cell.check, cell.text), None, "lost" if cell.text is None else "")
+    return Row((cell.index, cell.base, cell.check, cell.text), "lost" if cell.text is None else "")
 
 
 def _walked(trie: DoubleArrayTrace) -> Iterator[Section]:
@@ -77,7 +77,7 @@ def _walked(trie: DoubleArrayTrace) -> Iterator[Section]:
         for step in lookup.steps:
             what = "goes on" if step.matched else "ends: CHECK names another node"
             cells = (step.node, byte_name(step.byte), step.code, step.base, step.cell, step.check, what)
-            rows.append(Row(cells, None, "" if step.matched else "lost"))
+            rows.append(Row(cells, "" if step.matched else "lost"))
         names = "node, byte:word, code, BASE, cell, CHECK, what happens:word"
         about = f"{found}: from the root, each byte leads to BASE + code, as long as CHECK names the node."
         yield section("lookup", f"Walk of {lookup.text!r}", about, names, rows)
@@ -89,7 +89,7 @@ def _packed(trie: DoubleArrayTrace) -> Section:
         wide, leaf = (None if flag is None else yes(flag) for flag in (unit.is_wide, unit.leaf))
         lcheck = None if unit.lcheck is None or unit.role == "root" else byte_name(unit.lcheck & 0xFF)
         cells = (unit.index, unit.role, unit.text, _bits(unit.unit), unit.base, wide, leaf, lcheck, unit.value)
-        rows.append(Row(cells, None, "won" if unit.role == "value" else ""))
+        rows.append(Row(cells, "won" if unit.role == "value" else ""))
     names = "unit, is:word, stands for:text, bits:word, BASE, wide:word, LEAF:word, LCHECK:word, value"
     about = "Bit 31 marks a value. A node has BASE (bits 10 to 30), a shift of BASE (9), LEAF (8) and LCHECK (0 to 7)."
     return section("xcda_units", "Packed as an XCDA", about, names, rows)
@@ -106,7 +106,7 @@ def _read(trie: DoubleArrayTrace) -> Iterator[Section]:
             what = "goes on" if step.matched else "ends: LCHECK differs"
             lcheck, leaf = byte_name(step.lcheck & 0xFF), yes(step.leaf)
             cells = (byte_name(step.byte), step.node, step.base, lcheck, leaf, step.value, what)
-            rows.append(Row(cells, None, walked(step.value, step.matched)))
+            rows.append(Row(cells, walked(step.value, step.matched)))
         names = "byte:word, unit, BASE, LCHECK:word, LEAF:word, value, what happens:word"
         about = f"{found}: each byte leads to the next node by exclusive or with BASE."
         yield section("xcda", f"Walk of {lookup.text!r} through the XCDA", about, names, rows)

@@ -33,7 +33,7 @@ function mountTrace(container, { page, why, sections = null }, { onToken = () =>
   const answer = el("button", { type: "button", class: "answer-button", onclick }, "Show the answer");
   const head = el("div", { class: "strip-head" }, el("h3", {}, "Tokens so far"), strip.count, answer, strip.options);
   const title = el("summary", {}, "All tables");
-  const tables = () => el("details", { class: "all-tables" }, title, tablesOf(sections, trace));
+  const tables = () => el("details", { class: "all-tables" }, title, tablesOf(sections));
   const foot = sections?.length ? [tables()] : [];
   const frame = mountFrame(
     container,
@@ -67,18 +67,9 @@ function mountTrace(container, { page, why, sections = null }, { onToken = () =>
 const MANY_TABLES = 60;
 
 /** All sections as tables that open, some at a time. */
-function tablesOf(sections, trace) {
-  // Tokens are in the order of the text.
-  const starts = (trace?.tokens ?? [])
-    .map(({ start, end }, at) => ({ start, end, at }))
-    .filter(({ start, end }) => end > start);
-  const tokenOf = (start, end) => {
-    if (start == null) return null;
-    const last = starts.findLast((token) => token.start <= start) ?? starts[0];
-    return last && last.start < end && start < last.end ? last.at : null;
-  };
+function tablesOf(sections) {
   const { button, more } = inParts(sections.length, MANY_TABLES, "table", "listed", (from, to) =>
-    button.before(...sections.slice(from, to).map((section) => folded(section, { tokenOf }))),
+    button.before(...sections.slice(from, to).map(folded)),
   );
   const box = el("div", { class: "tables" }, button);
   more();

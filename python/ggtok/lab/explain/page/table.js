@@ -3,10 +3,10 @@
 const MANY_ROWS = 500; // that are shown at once
 
 /**
- * The table of a section `{title, columns, rows}`: a column is `[name, kind]`, a row `[cells, start, end, mark]`, as in
- * tables.py. `tokenOf(start, end)` says which token has these bytes. The row `now` is marked and scrolled to.
+ * The table of a section `{title, columns, rows}`: a column is `[name, kind]`, a row `[cells, mark]`, as in tables.py.
+ * The row `now` is marked and scrolled to.
  */
-function table({ title, columns, rows }, { tokenOf = () => null, now = -1 } = {}) {
+function table({ title, columns, rows }, now = -1) {
   const content = (value, kind) => {
     if (value == null || typeof value === "number") return number(value);
     if (kind === "text") return mono(value);
@@ -14,10 +14,10 @@ function table({ title, columns, rows }, { tokenOf = () => null, now = -1 } = {}
   };
   const classes = columns.map(([, kind]) => (kind === "number" ? kind : null));
   let current = null;
-  const row = ([cells, start, end, mark], i) => {
+  const row = ([cells, mark], i) => {
     const boxes = cells.map((value, j) => el("td", { class: classes[j] }, content(value, columns[j][1])));
     const kind = i === now ? "new" : { won: "new", lost: "lost" }[mark];
-    const line = el("tr", { class: kind, "data-token": tokenOf(start, end) }, boxes);
+    const line = el("tr", { class: kind }, boxes);
     if (i === now) current = line;
     return line;
   };
@@ -35,10 +35,10 @@ function table({ title, columns, rows }, { tokenOf = () => null, now = -1 } = {}
 }
 
 /** A table that is made when it is opened. */
-function folded(section, options) {
+function folded(section) {
   const count = el("span", { class: "muted" }, ` ${plural(section.rows.length, "row")}`);
   const details = el("details", {}, el("summary", {}, section.title, count));
-  const open = () => details.append(el("p", {}, section.about), table(section, options));
+  const open = () => details.append(el("p", {}, section.about), table(section));
   details.addEventListener("toggle", open, { once: true });
   return details;
 }

@@ -163,7 +163,7 @@ function packedUnit({ xcda }) {
         const check = lcheck == null ? "" : hexAndCharacter(lcheck & 0xff);
         return [[index, text, role, base, yes(isWide), yes(leaf), check, value]];
       });
-      return [...bitField(unit.index, unit.unit), panel(`Units in use, of ${xcda.num_units}`, table({ title: "Units", columns, rows }, { now: step }))];
+      return [...bitField(unit.index, unit.unit), panel(`Units in use, of ${xcda.num_units}`, table({ title: "Units", columns, rows }, step))];
     },
   };
 }
@@ -228,7 +228,7 @@ function trieView(view) {
   });
   const codes = trie.codes.flatMap(({ byte, code }) => [mono(byteName(byte)), ` ${code} `]);
   const head = [el("p", { class: "legend" }, words), el("p", {}, "Numbers of the bytes: ", codes)];
-  const foot = [tablesOf(data.sections, null)];
+  const foot = [tablesOf(data.sections)];
   const units = trieUnits(trie);
   const names = Object.entries(STAGES).filter(([key]) => units.some(({ stage }) => stage === key));
   mountFrame(view, { idea: IDEA, names, units, head, foot }, { links: true });
