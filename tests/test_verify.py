@@ -190,7 +190,7 @@ def test_the_log_outlives_the_binding_that_set_it() -> None:
         # These take the place of what was freed.
         log = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
         freed = [log(lambda *_: os._exit(3)) for _ in range(50)]
-        kept.open(sys.argv[2]).close()
+        kept.open(sys.argv[2], {})
     """
     path = library.find_library().path
     subprocess.run([sys.executable, "-c", textwrap.dedent(code), path, SPM], check=True)

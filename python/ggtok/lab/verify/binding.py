@@ -131,17 +131,17 @@ class LlamaCpp:
             return None
         return f"b{build}" if build > 0 else None
 
-    def open(self, path: str | os.PathLike[str], overrides: Overrides | None = None) -> Vocabulary:
-        """Opens the vocabulary of a GGUF file. Raises `GgtokError` if llama.cpp refuses it."""
+    def open(self, path: str | os.PathLike[str], overrides: Overrides) -> int:
+        """A model of which only the vocabulary is open. Raises `GgtokError` if llama.cpp refuses the file."""
         params = self.calls["llama_model_default_params"]()
-        entries = _entries(overrides or {})
+        entries = _entries(overrides)
         params.words[self._flags] |= int.from_bytes(b"\1", "little")  # the first byte of the flags
         if overrides:
             params.words[self._flags - 1] = ctypes.addressof(entries)
         model = self.calls["llama_model_load_from_file"](os.fsencode(path), params)
         if not model:
             raise GgtokError(f"llama.cpp refuses {os.fsdecode(path)}")
-        return Vocabulary(self, model)
+        return int(model)
 
     def _function(self, name: str, result: Any, arguments: list[Any]) -> Any:
         if (function := self.optional(name, result, arguments)) is None:
@@ -158,72 +158,16 @@ class LlamaCpp:
         answers = []
         for overrides in ({}, {PROBE_KEY: PROBE_ID}):
             try:
-                vocabulary = self.open(PROBE, overrides)
+                model = self.open(PROBE, overrides)
             except GgtokError:
                 raise LibraryError(
                     "it does not open a vocabulary without weights: the layout of its parameters is unknown",
                     path=self.path,
                 ) from None
-            answers.append(self.calls["llama_vocab_bos"](vocabulary.pointer))
-            vocabulary.close()
+            answers.append(self.calls["llama_vocab_bos"](self.calls["llama_model_get_vocab"](model)))
+            self.calls["llama_model_free"](model)
         if answers[0] == PROBE_ID or answers[1] != PROBE_ID:
             raise LibraryError("it ignores an override: the layout of its parameters is unknown", path=self.path)
-
-
-class Vocabulary:
-    """One vocabulary, opened by llama.cpp."""
-
-    def __init__(self, library: LlamaCpp, model: int) -> None:
-        self._library, self._calls, self._model = library, library.calls, model
-        self.pointer: int = self._calls["llama_model_get_vocab"](model)
-        self.num_tokens: int = self._calls["llama_vocab_n_tokens"](self.pointer)
-
-    def tokenize(self, text: bytes, add_special: bool, parse_special: bool) -> list[int]:
-        """`llama_tokenize`."""
-        size = len(text) + 16
-        while True:
-            ids = (_int * size)()
-            arguments = (text, len(text), ids, size, add_special, parse_special)
-            found = self._calls["llama_tokenize"](self.pointer, *arguments)
-            if found >= 0:
-                return ids[:found]
-            size = -found
-
-    def detokenize(self, ids: Sequence[int], remove_special: bool, unparse_special: bool) -> bytes:
-        """`llama_detokenize`."""
-        tokens = (_int * len(ids))(*ids)
-        flags = (remove_special, unparse_special)
-        return self._text("llama_detokenize", (tokens, len(ids)), flags, 16 * len(ids) + 64)
-
-    def piece(self, token: int, special: bool) -> bytes:
-        """`llama_token_to_piece`."""
-        return self._text("llama_token_to_piece", (token,), (0, special), 64)
-
-    def _text(self, name: str, before: tuple[Any, ...], after: tuple[Any, ...], size: int) -> bytes:
-        """What a call writes, which is made again with more room if it needs that."""
-        while True:
-            text = ctypes.create_string_buffer(size)
-            found = self._calls[name](self.pointer, *before, text, size, *after)
-            if found >= 0:
-                return text.raw[:found]
-            size = -found + 8
-
-    def attributes(self, token: int) -> int:
-        """`llama_vocab_get_attr`."""
-        return int(self._calls["llama_vocab_get_attr"](self.pointer, token))
-
-    def is_eog(self, token: int) -> bool:
-        """`llama_vocab_is_eog`."""
-        return bool(self._calls["llama_vocab_is_eog"](self.pointer, token))
-
-    def special(self, name: str) -> int | None:
-        """A special id or a flag by the name of its getter, such as `llama_vocab_bos`; `None` if there is none."""
-        function = self._library.optional(name, _bool if "_get_add_" in name else _int, [_pointer])
-        return None if function is None else int(function(self.pointer))
-
-    def close(self) -> None:
-        """Frees it."""
-        self._calls["llama_model_free"](self._model)
 
 
 def word_of_flags(defaults: Sequence[int]) -> int | None:
