@@ -73,14 +73,9 @@ def _parts(trace: Record, story: Story, stage: str, width: int, colors: bool) ->
 
 def _ids(ids: Sequence[int], width: int) -> str:
     """Ids in at most `width` columns: if there are more, the first and the last ones."""
-    written = " ".join(map(str, ids))
-    if len(written) <= width:
-        return written
-    first, last, room = list[str](), list[str](), width - 1
-    for place in range(len(ids)):
-        side, at = (last, -1 - place // 2) if place % 2 else (first, place // 2)
-        room -= len(str(ids[at])) + 1
-        if room < 0:
-            break
-        side.append(str(ids[at]))
-    return " ".join([*first, "…", *reversed(last)])
+    written, most = [*map(str, ids)], width
+    while True:
+        line = " ".join("…" if isinstance(each, int) else each for each in shortened(written, most))
+        if len(line) <= width:
+            return line
+        most -= 1
