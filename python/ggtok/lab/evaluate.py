@@ -214,13 +214,24 @@ def evaluate(
     found: dict[tuple[str, str], Counter[int]] = {}
     sizes: dict[str, tuple[int, int, int]] = {}
     for text, source in sources.items():
-        usage: dict[str, Counter[int]] = {name: Counter() for name in named}
-        sizes[text] = _read(text, source, named, usage, threads, progress, words_of_all if num_worst else None)
-        found |= {(text, name): counts for name, counts in usage.items()}
+        found |= {(text, name): Counter() for name in named}
+        num_bytes = characters = num_words = 0
+        for parts, ids in _read(text, source, named, threads):
+            for part in parts:
+                words = word_counts(decoded := part.decode("utf-8", "replace"))
+                num_bytes, characters = num_bytes + len(part), characters + len(decoded)
+                num_words += sum(words.values())
+                if num_worst:
+                    words_of_all.update(words)
+                if progress is not None:
+                    progress(len(part))
+            for name, new in ids.items():
+                found[text, name].update(new)
+        sizes[text] = num_bytes, characters, num_words
     rows = list(sources)
     if len(rows) > 1:
-        num_bytes, characters, words = map(sum, zip(*sizes.values(), strict=True))
-        sizes[ALL] = num_bytes, characters, words
+        num_bytes, characters, num_words = map(sum, zip(*sizes.values(), strict=True))
+        sizes[ALL] = num_bytes, characters, num_words
         found |= {(ALL, name): sum((found[text, name] for text in rows), Counter()) for name in named}
         rows.append(ALL)
     kinds = {name: _kinds(tokenizer) for name, tokenizer in named.items()}
@@ -289,37 +300,15 @@ def _named_tokenizers(
 
 
 def _read(
-    name: str,
-    source: TextSource,
-    tokenizers: Mapping[str, BaseTokenizer],
-    usage: Mapping[str, Counter[int]],
-    threads: int | None,
-    progress: Callable[[int], object] | None,
-    counts: Counter[str] | None,
-) -> tuple[int, int, int]:
-    """Counts the tokens of one text for each tokenizer, and each of its words if there is a counter for that. Returns
-    its bytes, characters and words."""
-    size = [0, 0, 0]
-
-    def measure(data: bytes) -> None:
-        text = data.decode("utf-8", "replace")
-        words = word_counts(text)
-        for place, value in enumerate((len(data), len(text), sum(words.values()))):
-            size[place] += value
-        if counts is not None:
-            counts.update(words)
-        if progress is not None:
-            progress(len(data))
-
+    name: str, source: TextSource, tokenizers: Mapping[str, BaseTokenizer], threads: int | None
+) -> Iterator[tuple[list[bytes], Mapping[str, Iterable[int]]]]:
+    """One text, part by part, each with the ids that are added for each tokenizer."""
     if isinstance(source, os.PathLike):
         encoders = {which: tokenizer.encoder(add_special=False) for which, tokenizer in tokenizers.items()}
         for part in parts_of(source):
-            measure(part)
-            for which, encoder in encoders.items():
-                usage[which].update(encoder.push(part))
-        for which, encoder in encoders.items():
-            usage[which].update(encoder.flush())
-        return size[0], size[1], size[2]
+            yield [part], {which: encoder.push(part) for which, encoder in encoders.items()}
+        yield [], {which: encoder.flush() for which, encoder in encoders.items()}
+        return
 
     if isinstance(source, str) and is_file_name(source):
         warn_of_name(f"the text {name!r}", source)
@@ -329,11 +318,11 @@ def _read(
             if not isinstance(text, str):
                 found = type(text).__name__
                 raise ArgumentTypeError(f"the text {name!r} must be str, a path or an iterable of str, not of {found}")
-            measure(text.encode("utf-8", "surrogatepass"))
-        for which, tokenizer in tokenizers.items():
-            batch = tokenizer.encode_batch(several, threads=threads, add_special=False)
-            usage[which].update(memoryview(batch.buffers()[0]))
-    return size[0], size[1], size[2]
+        ids = {
+            which: memoryview(tokenizer.encode_batch(several, threads=threads, add_special=False).buffers()[0])
+            for which, tokenizer in tokenizers.items()
+        }
+        yield [text.encode("utf-8", "surrogatepass") for text in several], ids
 
 
 def parts_of(path: str | os.PathLike[str]) -> Iterator[bytes]:
