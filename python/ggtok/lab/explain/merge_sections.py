@@ -126,10 +126,6 @@ def hybrid_dna(steps: HybridDna, _: bytes) -> Iterator[Section]:
 
 def _merging(merging: Merging, by: str, named: str) -> Iterator[Section]:
     """The symbols, the queue, and what is taken from the queue. `by` says what the queue is ordered by."""
-
-    def queued(each: Bigram) -> Row:
-        return Row((_key(each), each.size, each.text, each.left, each.right, each.token))
-
     order = "the highest score" if by == "score" else "the lowest rank"
     links = "index, prev, next, text:text, n"
     about = "Merging begins with these, each linked to the one before it and the one after it."
@@ -137,7 +133,9 @@ def _merging(merging: Merging, by: str, named: str) -> Iterator[Section]:
     yield section("symbols", f"Symbols{named}", about, links, rows)
     names = f"{by}, size, text:text, left, right, token"
     about = f"Neighbours that can merge wait in a queue: {order} comes first, the leftmost of equal ones."
-    yield section("queue", f"Queue{named}", about, names, map(queued, merging.queue))
+    queue = merging.queue
+    rows = [Row((_key(each), each.size, each.text, each.left, each.right, each.token)) for each in queue]
+    yield section("queue", f"Queue{named}", about, names, rows)
     names = f"{by}, text:text, left, right, token, what happens:word, symbols now:texts"
     about = "The first in the queue merges if both its symbols are unchanged; what can merge now joins the queue."
     yield section("merges", f"Merges{named}", about, names, _pops(merging))
