@@ -33,7 +33,7 @@ class Reference:
 
     def library(self) -> dict[str, str | None]:
         """What the library says of itself: the versions `release` and `ggml`."""
-        return {"release": self._library.release, "ggml": self._library.ggml}
+        return self._library.versions()
 
     def open(self, path: str, overrides: Overrides) -> int:
         """Opens a vocabulary in place of the last one; returns its number of tokens."""

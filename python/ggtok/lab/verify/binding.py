@@ -104,7 +104,9 @@ class LlamaCpp:
         self.calls = {name: self._function(name, *types) for name, types in FUNCTIONS.items()}
         self.calls["llama_log_set"](ctypes.cast(_QUIET, _pointer), None)
         self.calls["llama_backend_init"]()
-        self._flags = self._layout()
+        if (word := word_of_flags(self.calls["llama_model_default_params"]().words)) is None:
+            raise LibraryError("its parameters have an unknown layout", path=path)
+        self._flags = word
         self._check_layout()
 
     def optional(self, name: str, result: Any, arguments: list[Any]) -> Any:
@@ -116,20 +118,15 @@ class LlamaCpp:
         function.restype, function.argtypes = result, arguments
         return function
 
-    @property
-    def ggml(self) -> str | None:
-        """The version of ggml, if the library names it."""
+    def versions(self) -> dict[str, str | None]:
+        """What the library says of itself: its `release`, where most builds have 0, and the version of `ggml`."""
         version = self.optional("ggml_version", _string, [])
-        return None if version is None else version().decode("utf-8", "replace")
-
-    @property
-    def release(self) -> str | None:
-        """The release, if the library names it. Most builds have 0."""
         try:
             build = ctypes.c_int.in_dll(self._library, "LLAMA_BUILD_NUMBER").value
         except ValueError:
-            return None
-        return f"b{build}" if build > 0 else None
+            build = 0
+        ggml = None if version is None else version().decode("utf-8", "replace")
+        return {"release": f"b{build}" if build > 0 else None, "ggml": ggml}
 
     def open(self, path: str | os.PathLike[str], overrides: Overrides) -> int:
         """A model of which only the vocabulary is open. Raises `GgtokError` if llama.cpp refuses the file."""
@@ -147,12 +144,6 @@ class LlamaCpp:
         if (function := self.optional(name, result, arguments)) is None:
             raise LibraryError(f"it has no {name}: it is not llama.cpp, or older than January 2025", path=self.path)
         return function
-
-    def _layout(self) -> int:
-        """The word of the flags."""
-        if (word := word_of_flags(self.calls["llama_model_default_params"]().words)) is None:
-            raise LibraryError("its parameters have an unknown layout", path=self.path)
-        return word
 
     def _check_layout(self) -> None:
         answers = []
