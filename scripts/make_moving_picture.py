@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ggtok import Tokenizer
-from ggtok.lab.explain.units import parts_of
+from ggtok.lab.explain.units import MARK
 
 STATIC = Path(__file__).resolve().parent.parent / "docs/_static"
 PATH, STORY = STATIC / "explain.svg", STATIC / "strawberry.json"
@@ -99,15 +99,20 @@ def width_of(box: Box) -> float:
     return 2 * IN_BOX + CHAR * (box.end - box.start)
 
 
+def _parts(caption: str) -> list[tuple[str, bool]]:
+    """A caption in parts, each with whether it is emphasised."""
+    return [(part, place % 2 == 1) for place, part in enumerate(caption.split(MARK)) if part]
+
+
 def scenes(page: Any) -> Iterator[Scene]:
     """The scenes of a word of ASCII characters, which is one piece of a BPE vocabulary."""
     (told,) = (unit for unit in page["story"]["units"] if unit["stage"] == "merge")
     drawing = told["drawing"]
     leaves = [Box(leaf["from"], leaf["to"], tuple(leaf["tokens"][0])) for leaf in drawing["leaves"]]
-    finished = Scene(parts_of(told["whole"]), leaves)
+    finished = Scene(_parts(told["whole"]), leaves)
     yield finished
     boxes = [Box(at, at + 1) for at in range(len(page["text"]))]
-    yield Scene(parts_of(told["steps"][0]), boxes)
+    yield Scene(_parts(told["steps"][0]), boxes)
     for pair in sorted((pair for pair in drawing["pairs"] if pair["won"]), key=itemgetter("died")):
         made = Box(pair["from"], pair["to"])
         boxes = sorted(

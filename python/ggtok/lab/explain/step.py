@@ -11,8 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import groupby
-from operator import itemgetter
 from types import FrameType
 from typing import Any
 
@@ -23,7 +21,7 @@ from .explain import Trace
 from .pictures import Line, picture
 from .terminal import fitted, padded, styled, wrapped
 from .terminal_tables import LEAST_WIDTH
-from .units import Story, Unit, parts_of
+from .units import MARK, Story, Unit, printable
 
 HELP = (
     ("→  ←   n  p", "next step, step before"),
@@ -131,11 +129,11 @@ class Walk:
             }
             self.at, self.inside = min(max(moves[action], 0), len(self) - 1), None
 
-    def step(self) -> tuple[list[tuple[str, bool]], list[Line]]:
+    def step(self) -> tuple[str, list[Line]]:
         """What is said and drawn now."""
         told = self.story.told([self.unit])[self.unit.id]
         caption = told["whole"] if self.inside is None else told["steps"][self.inside]
-        return parts_of(caption), picture(told["drawing"], self.inside, self.trace.tokens)
+        return MARK.join(map(printable, caption.split(MARK))), picture(told["drawing"], self.inside, self.trace.tokens)
 
     def known(self) -> set[int]:
         """The places of the tokens that are known after this step."""
@@ -200,19 +198,15 @@ class Walk:
         return fitted("  ".join(shown), width)
 
 
-def _caption(caption: list[tuple[str, bool]], width: int, colors: bool) -> Iterator[str]:
-    """The sentences in lines, with emphasis."""
-    plain = "".join(text for text, _ in caption)
-    marks = [is_strong for text, is_strong in caption for _ in text]
-    at = 0
-    for line in wrapped(plain, width):
-        parts: list[tuple[str, bool]] = []
-        for each in line:
-            at = plain.index(each, at)  # the space between two lines is skipped
-            parts.append((each, marks[at]))
-            at += 1
-        groups = groupby(parts, key=itemgetter(1))
-        yield "".join(styled("".join(each for each, _ in group), "title" * strong, colors) for strong, group in groups)
+def _caption(caption: str, width: int, colors: bool) -> Iterator[str]:
+    """The sentences in lines, with emphasis. The marks of it take no columns."""
+    is_strong = False
+    for line in wrapped(caption, width):
+        written = ""
+        for place, part in enumerate(line.split(MARK)):
+            is_strong ^= place > 0
+            written += styled(part, "title", colors and is_strong) if part else ""
+        yield written
 
 
 def _picture(picture: list[Line], width: int, height: int, colors: bool) -> list[str]:

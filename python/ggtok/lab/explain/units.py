@@ -15,6 +15,9 @@ from ...trace import Text
 from .record import Record
 from .utf8 import to_bytes
 
+MARK = "\x01"
+"""Before and after what a caption emphasises."""
+
 VISIBLE = {code: 0x2400 + code for code in range(0x20)} | {0x0A: "↵", 0x20: "␣", 0x7F: "␡"}
 """How spaces and controls are shown."""
 
@@ -49,12 +52,6 @@ class Story:
         """What is shown of units, by their numbers: `Told` of `rust/explain/src/story.rs` has the fields."""
         found = json.loads(self._raw.story({unit.id for unit in units}))
         return {each["id"]: each for each in found["units"] if "drawing" in each}
-
-
-def parts_of(caption: str) -> list[tuple[str, bool]]:
-    """A caption in parts, each with whether it is emphasised."""
-    parts = enumerate(caption.split("\x01"))
-    return [(printable(part), place % 2 == 1) for place, part in parts if part]
 
 
 def printable(text: str) -> str:
