@@ -105,7 +105,8 @@ class Campaign:
         self.tally.known += comparing.by_change
         self.tally.aborts += comparing.aborts
         comparing.examples.clear()
-        comparing.smallest(FINDINGS_PER_ROUND, lambda difference: self.tell_of(target, difference))
+        for difference in comparing.smallest(FINDINGS_PER_ROUND):
+            self.tell_of(target, difference)
 
     def tell_of(self, target: Target, difference: Difference) -> None:
         """Prints a finding."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from random import Random
@@ -178,15 +178,15 @@ class Comparing:
                 ddmin(arguments[0], differs)
         return latest
 
-    def smallest(self, most: int, tell: Callable[[Difference], None]) -> None:
-        """Tells of the first differences, shrunk: each text or list of ids with one pair of flags, each result once; of
-        the known ones, an example of each set of changes."""
+    def smallest(self, most: int) -> Iterator[Difference]:
+        """The first differences, shrunk: each text or list of ids with one pair of flags, each result once; of the
+        known ones, an example of each set of changes."""
         by_text = {repr(difference.query[:2]): difference for difference in reversed(self.differences)}
         told = set()
         for difference in [*list(reversed(by_text.values()))[:most], *self.examples.values()]:
             smallest = self.shrunk(difference)
             if repr(smallest.query) not in told:
-                tell(smallest)
+                yield smallest
             told.add(repr(smallest.query))
 
     def _explained(self, differences: list[Difference]) -> list[Difference]:

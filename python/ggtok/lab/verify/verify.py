@@ -109,8 +109,7 @@ def verify(
                 comparing.origin = f"seed {seed}, round {number}"
                 counts["made up"] += comparing.compare_made_up(Random(f"{seed}/{number}"), ROUND)
                 number += 1
-        differences: list[Difference] = []
-        comparing.smallest(MOST_SHOWN, differences.append)
+        differences = [*comparing.smallest(MOST_SHOWN)]
         return _result(comparing, found, tokenizer, seed, time.monotonic() - start, counts, differences)
 
 
