@@ -28,7 +28,7 @@ PRELOAD = '<link rel="preload" href="ggtok/core/ggtok_bg.wasm" as="fetch" type="
 """So that the engine is loaded at the same time as the page's scripts."""
 BASE = ("base", "verdict")
 """The explain page's scripts that the playground starts with. The others are loaded when steps are first shown."""
-EXPORTS = ("compareCuts", "el", "hex", "label", "lengthOfCharacter", "plural", "verdictOf")
+EXPORTS = ("el", "hex", "label", "lengthOfCharacter", "plural", "stretchesOf", "verdictOf")
 """What it takes of them."""
 
 

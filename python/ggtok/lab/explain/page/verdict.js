@@ -34,18 +34,6 @@ function* stretchesOf(a, b) {
   }
 }
 
-/** Where two results cut differently: how often, and the first such stretch. */
-function compareCuts(a, b) {
-  let count = 0;
-  let first = null;
-  for (const stretch of stretchesOf(a, b)) {
-    if (!stretch.differs) continue;
-    count++;
-    first ??= stretch;
-  }
-  return { count, first };
-}
-
 /** The number of the character that a byte is in; each byte that is not UTF-8 is one. */
 function characterAt(bytes, byte) {
   let count = 0;
@@ -61,7 +49,8 @@ const MOST_QUOTED = 8;
 
 /** A sentence about two results `{ids, spans}`, as children of an element. */
 function verdictOf(bytes, a, b) {
-  const { count, first } = compareCuts(a, b);
+  const unequal = [...stretchesOf(a, b)].filter(({ differs }) => differs);
+  const [first] = unequal;
   const [n, m] = [a.ids.length, b.ids.length];
   const parts = [];
   if (first) {
@@ -71,7 +60,7 @@ function verdictOf(bytes, a, b) {
     };
     const character = characterAt(bytes, first.start).toLocaleString("en");
     parts.push(...sentenceOf("differ", { character, a: quote(first.cuts[0]), b: quote(first.cuts[1]) }));
-    if (count > 1) parts.push([" "], ...sentenceOf("places", { n: count.toLocaleString("en") }));
+    if (unequal.length > 1) parts.push([" "], ...sentenceOf("places", { n: unequal.length.toLocaleString("en") }));
   } else {
     const isSame = n === m && a.ids.every((id, at) => id === b.ids[at]);
     parts.push(...sentenceOf(isSame ? "same" : "other_ids"));
