@@ -306,16 +306,14 @@ def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-@cache
-def _named_charsmap(name: str) -> bytes:
-    return compile_charsmap(name=name)
+_named_charsmap = cache(compile_charsmap)
 
 
 def _charsmap(normalization: str | os.PathLike[str] | Mapping[str, str]) -> bytes:
     """The character map of a name, of the path of a file of rules, or of rules."""
     if isinstance(normalization, str):
         one_of("normalization", normalization, Normalization, TrainingError)
-        return _named_charsmap(normalization)
+        return _named_charsmap(name=normalization)
     if isinstance(normalization, os.PathLike):
         with open(normalization, encoding="utf-8-sig") as file:
             return compile_charsmap(tsv=file.read())

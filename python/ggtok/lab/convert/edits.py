@@ -139,11 +139,7 @@ def source(metadata: Metadata, types: Mapping[str, Type], every_key: bool = Fals
 
 def _typed(result: Entries, types: Mapping[str, Type], key: str, value: Any) -> Typed | None:
     """A value in the type that its key has, or `None` if it has the wrong type."""
-    old = result.get(key)
-    by_value = _TYPES[type(value).__name__]
-    if by_value is Type.UINT32 and not 0 <= value < 1 << 32:
-        by_value = Type.INT64
-    kind = types.get(key) or (by_value if old is None else old.type)
+    kind = types.get(key) or result.get(key, as_typed(key, value)).type
     if type(value) is not _PYTHON_TYPES.get(kind, int):
         return None
     return Typed(kind, int(value) & 0xFFFFFFFF if kind is Type.UINT32 else value)

@@ -77,7 +77,7 @@ def imported(
             library = Library(file, _vocab(model), _merges(model), {token.text: id for id, token in added.items()})
             entries = _bpe(library, config, added, special, pre, meant)
         case "WordPiece":
-            entries = _wpm(file, model, added)
+            entries = _wpm(model, added)
         case "Unigram":
             entries = _ugm(file, model, added, special)
         case None:
@@ -228,16 +228,12 @@ def _merges(model: Json) -> list[tuple[str, str]]:
     return found
 
 
-def _is_byte_level(file: Json) -> bool:
-    steps = [*_steps(file.get("pre_tokenizer"), "pretokenizers"), *_steps(file.get("normalizer"), "normalizers")]
-    return any(step.get("type") == "ByteLevel" for step in steps)
-
-
 def _bpe(
     library: Library, config: Json, added: dict[int, Added], special: set[int], pre: str | None, meant: Architecture
 ) -> dict[str, Any]:
     """What a BPE becomes, by its architecture and its pre-tokenizer."""
-    file, model, is_byte_level = library.file, library.model, _is_byte_level(library.file)
+    file, model, steps = library.file, library.model, [*library.splits, *library.normalizers]
+    is_byte_level = any(step.get("type") == "ByteLevel" for step in steps)
     for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model.get(affix):
             _refuse(f"llama.cpp knows nothing like the {affix} {model[affix]!r}")
@@ -281,7 +277,7 @@ def _bpe(
     return entries | {"tokens": rows}
 
 
-def _wpm(file: Json, model: Json, added: dict[int, Added]) -> dict[str, Any]:
+def _wpm(model: Json, added: dict[int, Added]) -> dict[str, Any]:
     if model.get("continuing_subword_prefix", "##") != "##":
         _refuse(f"llama.cpp knows the prefix '##' only, not {model['continuing_subword_prefix']!r}")
     rows = _rows(_vocab(model), added)

@@ -114,9 +114,7 @@ def _hash(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode("utf-8")).digest()).decode("ascii")
 
 
-def _base64(value: object) -> dict[str, str]:
-    if not isinstance(value, bytes):
-        raise TypeError(f"{type(value).__name__} is not for JSON")
+def _base64(value: bytes) -> dict[str, str]:
     return {"base64": base64.b64encode(value).decode("ascii")}
 
 
