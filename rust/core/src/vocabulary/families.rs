@@ -1,7 +1,8 @@
-//! The table of pre-tokenizers: the flags and the family of each name, and the patterns of each family.
+//! The table of pre-tokenizers: families, the patterns of each, and the names that have them with their flags.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::load` (names and flags) and the constructor of
-//! `llm_tokenizer_bpe` (patterns, character for character). A new name is one row here; a new family is one more.
+//! `llm_tokenizer_bpe` (patterns, character for character). A new name goes into the row of its family;
+//! a new family is a row.
 
 use crate::error::VocabularyError;
 use crate::error::nearest::nearest;
@@ -87,10 +88,10 @@ const KEEP_CASE: u8 = 32;
 /// BOS is added only if the file says so.
 const NO_BOS: u8 = 64;
 
-const fn pre(name: &'static str, family: &'static str, flags: u8) -> PreTokenizer {
+const fn pre(name: &'static str, family: &'static Family, flags: u8) -> PreTokenizer {
     PreTokenizer {
         name,
-        family: find(family),
+        family,
         clean_spaces: flags & CLEAN_SPACES != 0,
         ignore_merges: flags & IGNORE_MERGES != 0,
         add_bos: flags & ADD_BOS != 0,
@@ -101,118 +102,25 @@ const fn pre(name: &'static str, family: &'static str, flags: u8) -> PreTokenize
     }
 }
 
-/// The row of a family. A name without one does not compile.
-const fn find(name: &str) -> &'static Family {
-    let mut at = 0;
-    while !are_equal(FAMILIES[at].name.as_bytes(), name.as_bytes()) {
-        at += 1;
-    }
-    &FAMILIES[at]
-}
+/// What the symbols of a family start as.
+const BYTES: bool = true;
+const CHARACTERS: bool = false;
 
-const fn are_equal(one: &[u8], other: &[u8]) -> bool {
-    match (one, other) {
-        ([], []) => true,
-        ([first, one @ ..], [second, other @ ..]) => *first == *second && are_equal(one, other),
-        _ => false,
-    }
-}
+/// Makes both tables, given for each family what its symbols start as, its patterns, and the names that have it, by
+/// their flags.
+macro_rules! families {
+    ($($family:literal: $symbols:ident $patterns:tt { $($flags:expr => $($name:literal)+);+ })+) => {
+        /// All names of `tokenizer.ggml.pre`.
+        pub const PRE_TOKENIZERS: &[PreTokenizer] = &[$($($(
+            pre($name, &Family { name: $family, patterns: &$patterns, byte_encode: $symbols }, $flags)
+        ),+),+),+];
 
-/// All names of `tokenizer.ggml.pre`.
-#[rustfmt::skip]
-pub const PRE_TOKENIZERS: &[PreTokenizer] = &[
-    pre("default", "default", CLEAN_SPACES),
-    pre("minicpm5", "minicpm5", CLEAN_SPACES | IGNORE_MERGES),
-    pre("llama3", "llama3", CLEAN_SPACES | IGNORE_MERGES | ADD_BOS),
-    pre("llama-v3", "llama3", CLEAN_SPACES | IGNORE_MERGES | ADD_BOS),
-    pre("llama-bpe", "llama3", CLEAN_SPACES | IGNORE_MERGES | ADD_BOS),
-    pre("falcon3", "llama3", CLEAN_SPACES | IGNORE_MERGES | ADD_BOS),
-    pre("falcon-h1", "llama3", CLEAN_SPACES | IGNORE_MERGES | ADD_BOS),
-    pre("pixtral", "llama3", CLEAN_SPACES | IGNORE_MERGES | ADD_BOS),
-    pre("midm-2.0", "llama3", CLEAN_SPACES | IGNORE_MERGES | ADD_BOS),
-    pre("lfm2", "llama3", CLEAN_SPACES | IGNORE_MERGES | ADD_BOS),
-    pre("jina-v5-nano", "llama3", CLEAN_SPACES | IGNORE_MERGES | ADD_BOS),
-    pre("deepseek-llm", "deepseek-llm", NONE),
-    pre("deepseek-coder", "deepseek-coder", NONE),
-    pre("deepseek-v3", "deepseek3-llm", NONE),
-    pre("spark2_5", "spark2-5", NONE),
-    pre("youtu", "youtu", IGNORE_MERGES),
-    pre("falcon", "falcon", CLEAN_SPACES),
-    pre("mpt", "mpt", CLEAN_SPACES),
-    pre("starcoder", "starcoder", CLEAN_SPACES),
-    pre("gpt-2", "gpt2", CLEAN_SPACES),
-    pre("phi-2", "gpt2", CLEAN_SPACES),
-    pre("jina-es", "gpt2", CLEAN_SPACES),
-    pre("jina-de", "gpt2", CLEAN_SPACES),
-    pre("gigachat", "gpt2", CLEAN_SPACES),
-    pre("jina-v2-es", "gpt2", CLEAN_SPACES),
-    pre("jina-v2-de", "gpt2", CLEAN_SPACES),
-    pre("a.x-4.0", "gpt2", CLEAN_SPACES),
-    pre("mellum", "gpt2", CLEAN_SPACES),
-    pre("modern-bert", "gpt2", CLEAN_SPACES),
-    pre("jais-2", "jais2", CLEAN_SPACES),
-    pre("gemma4", "gemma4", CLEAN_SPACES | ESCAPE_WHITESPACES),
-    pre("granite-embed-multi-311m", "gemma4", CLEAN_SPACES | ESCAPE_WHITESPACES),
-    pre("sarvam-moe", "sarvam-moe", ESCAPE_WHITESPACES),
-    pre("jina-v1-en", "gpt2", CLEAN_SPACES | ADD_SEP),
-    pre("jina-v2-code", "gpt2", CLEAN_SPACES | ADD_SEP),
-    pre("roberta-bpe", "gpt2", CLEAN_SPACES | ADD_SEP),
-    pre("whitespace", "whitespace", CLEAN_SPACES | KEEP_CASE),
-    pre("refact", "refact", CLEAN_SPACES),
-    pre("command-r", "command-r", NONE),
-    pre("qwen2", "qwen2", NONE),
-    pre("deepseek-r1-qwen", "qwen2", NONE),
-    pre("kormo", "qwen2", NONE),
-    pre("f2llmv2", "qwen2", NONE),
-    pre("qwen35", "qwen35", NONE),
-    pre("stablelm2", "stablelm2", CLEAN_SPACES),
-    pre("olmo", "olmo", CLEAN_SPACES),
-    pre("dbrx", "dbrx", CLEAN_SPACES),
-    pre("smaug-bpe", "smaug", CLEAN_SPACES),
-    pre("poro-chat", "poro", NONE),
-    pre("chatglm-bpe", "chatglm4", CLEAN_SPACES | NO_BOS),
-    pre("glm4", "chatglm4", CLEAN_SPACES | IGNORE_MERGES | NO_BOS),
-    pre("glm5", "chatglm4", CLEAN_SPACES | IGNORE_MERGES | NO_BOS),
-    pre("viking", "viking", NONE),
-    pre("jais", "jais", CLEAN_SPACES),
-    pre("tekken", "tekken", IGNORE_MERGES | ADD_BOS),
-    pre("smollm", "smollm", NONE),
-    pre("codeshell", "codeshell", CLEAN_SPACES),
-    pre("bloom", "bloom", CLEAN_SPACES),
-    pre("gpt3-finnish", "gpt3-finnish", CLEAN_SPACES),
-    pre("exaone", "exaone", CLEAN_SPACES),
-    pre("exaone4", "gpt2", CLEAN_SPACES),
-    pre("exaone-moe", "exaone-moe", CLEAN_SPACES),
-    pre("chameleon", "chameleon", ADD_BOS),
-    pre("minerva-7b", "minerva", CLEAN_SPACES),
-    pre("megrez", "qwen2", CLEAN_SPACES),
-    pre("gpt-4o", "gpt4o", NONE),
-    pre("llama4", "gpt4o", NONE),
-    pre("kanana2", "gpt4o", NONE),
-    pre("talkie", "gpt4o", NONE),
-    pre("granite-embed-multi-97m", "granite-emb-multi", IGNORE_MERGES),
-    pre("tiny_aya", "tiny-aya", NONE),
-    pre("cohere2moe", "tiny-aya", NONE),
-    pre("superbpe", "superbpe", NONE),
-    pre("trillion", "trillion", NONE),
-    pre("granite-docling", "granite-docling", NONE),
-    pre("bailingmoe", "bailingmoe", NONE),
-    pre("bailingmoe2", "bailingmoe", NONE),
-    pre("llada-moe", "bailingmoe", NONE),
-    pre("seed-coder", "seed-coder", NONE),
-    pre("hunyuan", "hunyuan", NONE),
-    pre("hunyuan-dense", "hunyuan-dense", NONE),
-    pre("hy_v4", "hy-v4", NONE),
-    pre("joyai-llm", "joyai-llm", NONE),
-    pre("kimi-k2", "kimi-k2", NONE),
-    pre("ufakzeka", "ufakzeka", NONE),
-    pre("grok-2", "grok-2", NONE),
-    pre("afmoe", "afmoe", NONE),
-    pre("laguna", "laguna", NONE),
-    pre("minimax-m2", "minimax-m2", NONE),
-    pre("solar-open", "solar-open", NONE),
-    pre("mellum2", "mellum2", CLEAN_SPACES),
-];
+        /// All families.
+        pub const FAMILIES: &[Family] = &[$(
+            Family { name: $family, patterns: &$patterns, byte_encode: $symbols }
+        ),+];
+    };
+}
 
 pub(crate) const LLAMA3: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 pub(crate) const QWEN2: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -245,67 +153,78 @@ pub(crate) const PUNCTUATION: &str = r"[\p{P}\$\+<=>\^~\|`]+";
 pub(crate) const PUNCTUATION_BUT_BACKQUOTE: &str = r"[\p{P}\$\+<=>\^~\|]+";
 pub(crate) const BAILINGMOE: &str = r"'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+";
 
-/// All families.
-#[rustfmt::skip]
-pub const FAMILIES: &[Family] = &[
-    Family { name: "llama3", patterns: &[LLAMA3], byte_encode: true },
-    Family { name: "jais2", patterns: &[r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s{512}(?!\S)|\s{256}(?!\S)|\s{128}(?!\S)|\s{64}(?!\S)|\s{32}(?!\S)|\s{16}(?!\S)|\s{8}(?!\S)|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1}"], byte_encode: true },
-    Family { name: "dbrx", patterns: &[LLAMA3], byte_encode: true },
-    Family { name: "smaug", patterns: &[LLAMA3], byte_encode: true },
-    Family { name: "deepseek-llm", patterns: &[NEWLINE, r"\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+", r"\s?[!-/:-~！-／：-～‘-‟　-。]+", r"\s+$", DEEPSEEK_CJK, NUMBERS], byte_encode: true },
-    Family { name: "deepseek3-llm", patterns: &[NUMBERS_3, KANJI_KANA, DEEPSEEK3], byte_encode: true },
-    Family { name: "hunyuan-dense", patterns: &[NUMBERS_3, KANJI_KANA, DEEPSEEK3], byte_encode: true },
-    Family { name: "joyai-llm", patterns: &[NUMBERS_3, KANJI_KANA, DEEPSEEK3], byte_encode: true },
-    Family { name: "hy-v4", patterns: &[NUMBERS_3, KANJI_KANA, DEEPSEEK3], byte_encode: true },
-    Family { name: "spark2-5", patterns: &[NUMBERS_3, KANJI_KANA, "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+|[\r\n]|\\s+(?!\\S)|\\s+", NUMBER], byte_encode: true },
-    Family { name: "youtu", patterns: &[r"[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+", CASED], byte_encode: true },
-    Family { name: "deepseek-coder", patterns: &[NEWLINE, LETTERS_AFTER_SPACE, PUNCTUATION_AFTER_SPACE, DEEPSEEK_CJK, NUMBER], byte_encode: true },
-    Family { name: "falcon", patterns: &[PUNCTUATION, GPT2, THREE_DIGITS], byte_encode: true },
-    Family { name: "starcoder", patterns: &[NUMBER, GPT2], byte_encode: true },
-    Family { name: "refact", patterns: &[NUMBER, GPT2], byte_encode: true },
-    Family { name: "command-r", patterns: &[NUMBER, GPT2], byte_encode: true },
-    Family { name: "smollm", patterns: &[NUMBER, GPT2], byte_encode: true },
-    Family { name: "codeshell", patterns: &[NUMBER, GPT2], byte_encode: true },
-    Family { name: "exaone", patterns: &[NUMBER, GPT2], byte_encode: true },
-    Family { name: "minerva", patterns: &[NUMBER, GPT2], byte_encode: true },
-    Family { name: "mellum2", patterns: &[NUMBER, GPT2], byte_encode: true },
-    Family { name: "gpt2", patterns: &[GPT2], byte_encode: true },
-    Family { name: "mpt", patterns: &[GPT2], byte_encode: true },
-    Family { name: "olmo", patterns: &[GPT2], byte_encode: true },
-    Family { name: "jais", patterns: &[GPT2], byte_encode: true },
-    Family { name: "trillion", patterns: &[GPT2], byte_encode: true },
-    Family { name: "granite-docling", patterns: &[GPT2], byte_encode: true },
-    Family { name: "stablelm2", patterns: &[QWEN2], byte_encode: true },
-    Family { name: "qwen2", patterns: &[QWEN2], byte_encode: true },
-    Family { name: "hunyuan", patterns: &[QWEN2], byte_encode: true },
-    Family { name: "solar-open", patterns: &[QWEN2], byte_encode: true },
-    Family { name: "qwen35", patterns: &[QWEN35], byte_encode: true },
-    Family { name: "poro", patterns: &[BLOOM], byte_encode: true },
-    Family { name: "bloom", patterns: &[BLOOM], byte_encode: true },
-    Family { name: "gpt3-finnish", patterns: &[BLOOM], byte_encode: true },
-    Family { name: "chatglm4", patterns: &[LLAMA3], byte_encode: true },
-    Family { name: "viking", patterns: &[BLOOM, NUMBER], byte_encode: true },
-    Family { name: "tekken", patterns: &[TEKKEN], byte_encode: true },
-    Family { name: "chameleon", patterns: &[r"<sentinel:[0-9]+>", r"(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", r"([\t\n]|    |  )", NUMBER, r"[\p{P}!-/:-@\[-`{-~]", GPT2], byte_encode: true },
-    Family { name: "gpt4o", patterns: &[GPT4O], byte_encode: true },
-    Family { name: "minimax-m2", patterns: &[GPT4O], byte_encode: true },
-    Family { name: "granite-emb-multi", patterns: &[GRANITE], byte_encode: true },
-    Family { name: "tiny-aya", patterns: &[r"\d{1,3}(?=(?:\d{3})*\b)", CASED_3], byte_encode: true },
-    Family { name: "kimi-k2", patterns: &[HAN], byte_encode: true },
-    Family { name: "superbpe", patterns: &[NUMBERS, THOUSANDS], byte_encode: true },
-    Family { name: "bailingmoe", patterns: &[BAILINGMOE], byte_encode: true },
-    Family { name: "seed-coder", patterns: &[SEED_CODER], byte_encode: true },
-    Family { name: "ufakzeka", patterns: &[UFAKZEKA], byte_encode: true },
-    Family { name: "grok-2", patterns: &[QWEN2], byte_encode: true },
-    Family { name: "afmoe", patterns: &[r"\p{AFMoE_digits}", r"[一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]+", r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"##], byte_encode: true },
-    Family { name: "laguna", patterns: &[LINES, QWEN2], byte_encode: true },
-    Family { name: "exaone-moe", patterns: &[r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"], byte_encode: true },
-    Family { name: "gemma4", patterns: &[LINES], byte_encode: false },
-    Family { name: "sarvam-moe", patterns: &[LINES], byte_encode: false },
-    Family { name: "minicpm5", patterns: &[NUMBERS_3, MINICPM5], byte_encode: true },
-    Family { name: "whitespace", patterns: &[WORDS], byte_encode: false },
-    Family { name: "default", patterns: &[PUNCTUATION_BUT_BACKQUOTE, GPT2, NUMBERS, THREE_DIGITS], byte_encode: true },
-];
+families! {
+    "default": BYTES [PUNCTUATION_BUT_BACKQUOTE, GPT2, NUMBERS, THREE_DIGITS] { CLEAN_SPACES => "default" }
+    "minicpm5": BYTES [NUMBERS_3, MINICPM5] { CLEAN_SPACES | IGNORE_MERGES => "minicpm5" }
+    "llama3": BYTES [LLAMA3] {
+        CLEAN_SPACES | IGNORE_MERGES | ADD_BOS => "llama3" "llama-v3" "llama-bpe" "falcon3" "falcon-h1" "pixtral"
+            "midm-2.0" "lfm2" "jina-v5-nano"
+    }
+    "deepseek-llm": BYTES [NEWLINE, r"\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+", r"\s?[!-/:-~！-／：-～‘-‟　-。]+", r"\s+$", DEEPSEEK_CJK, NUMBERS] { NONE => "deepseek-llm" }
+    "deepseek-coder": BYTES [NEWLINE, LETTERS_AFTER_SPACE, PUNCTUATION_AFTER_SPACE, DEEPSEEK_CJK, NUMBER] { NONE => "deepseek-coder" }
+    "deepseek3-llm": BYTES [NUMBERS_3, KANJI_KANA, DEEPSEEK3] { NONE => "deepseek-v3" }
+    "spark2-5": BYTES [NUMBERS_3, KANJI_KANA, "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+|[\r\n]|\\s+(?!\\S)|\\s+", NUMBER] { NONE => "spark2_5" }
+    "youtu": BYTES [r"[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+", CASED] { IGNORE_MERGES => "youtu" }
+    "falcon": BYTES [PUNCTUATION, GPT2, THREE_DIGITS] { CLEAN_SPACES => "falcon" }
+    "mpt": BYTES [GPT2] { CLEAN_SPACES => "mpt" }
+    "starcoder": BYTES [NUMBER, GPT2] { CLEAN_SPACES => "starcoder" }
+    "gpt2": BYTES [GPT2] {
+        CLEAN_SPACES => "gpt-2" "phi-2" "jina-es" "jina-de" "gigachat" "jina-v2-es" "jina-v2-de" "a.x-4.0" "mellum"
+            "modern-bert" "exaone4";
+        CLEAN_SPACES | ADD_SEP => "jina-v1-en" "jina-v2-code" "roberta-bpe"
+    }
+    "jais2": BYTES [r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s{512}(?!\S)|\s{256}(?!\S)|\s{128}(?!\S)|\s{64}(?!\S)|\s{32}(?!\S)|\s{16}(?!\S)|\s{8}(?!\S)|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1}"] { CLEAN_SPACES => "jais-2" }
+    "gemma4": CHARACTERS [LINES] { CLEAN_SPACES | ESCAPE_WHITESPACES => "gemma4" "granite-embed-multi-311m" }
+    "sarvam-moe": CHARACTERS [LINES] { ESCAPE_WHITESPACES => "sarvam-moe" }
+    "whitespace": CHARACTERS [WORDS] { CLEAN_SPACES | KEEP_CASE => "whitespace" }
+    "refact": BYTES [NUMBER, GPT2] { CLEAN_SPACES => "refact" }
+    "command-r": BYTES [NUMBER, GPT2] { NONE => "command-r" }
+    "qwen2": BYTES [QWEN2] {
+        NONE => "qwen2" "deepseek-r1-qwen" "kormo" "f2llmv2";
+        CLEAN_SPACES => "megrez"
+    }
+    "qwen35": BYTES [QWEN35] { NONE => "qwen35" }
+    "stablelm2": BYTES [QWEN2] { CLEAN_SPACES => "stablelm2" }
+    "olmo": BYTES [GPT2] { CLEAN_SPACES => "olmo" }
+    "dbrx": BYTES [LLAMA3] { CLEAN_SPACES => "dbrx" }
+    "smaug": BYTES [LLAMA3] { CLEAN_SPACES => "smaug-bpe" }
+    "poro": BYTES [BLOOM] { NONE => "poro-chat" }
+    "chatglm4": BYTES [LLAMA3] {
+        CLEAN_SPACES | NO_BOS => "chatglm-bpe";
+        CLEAN_SPACES | IGNORE_MERGES | NO_BOS => "glm4" "glm5"
+    }
+    "viking": BYTES [BLOOM, NUMBER] { NONE => "viking" }
+    "jais": BYTES [GPT2] { CLEAN_SPACES => "jais" }
+    "tekken": BYTES [TEKKEN] { IGNORE_MERGES | ADD_BOS => "tekken" }
+    "smollm": BYTES [NUMBER, GPT2] { NONE => "smollm" }
+    "codeshell": BYTES [NUMBER, GPT2] { CLEAN_SPACES => "codeshell" }
+    "bloom": BYTES [BLOOM] { CLEAN_SPACES => "bloom" }
+    "gpt3-finnish": BYTES [BLOOM] { CLEAN_SPACES => "gpt3-finnish" }
+    "exaone": BYTES [NUMBER, GPT2] { CLEAN_SPACES => "exaone" }
+    "exaone-moe": BYTES [r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"] { CLEAN_SPACES => "exaone-moe" }
+    "chameleon": BYTES [r"<sentinel:[0-9]+>", r"(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", r"([\t\n]|    |  )", NUMBER, r"[\p{P}!-/:-@\[-`{-~]", GPT2] { ADD_BOS => "chameleon" }
+    "minerva": BYTES [NUMBER, GPT2] { CLEAN_SPACES => "minerva-7b" }
+    "gpt4o": BYTES [GPT4O] { NONE => "gpt-4o" "llama4" "kanana2" "talkie" }
+    "granite-emb-multi": BYTES [GRANITE] { IGNORE_MERGES => "granite-embed-multi-97m" }
+    "tiny-aya": BYTES [r"\d{1,3}(?=(?:\d{3})*\b)", CASED_3] { NONE => "tiny_aya" "cohere2moe" }
+    "superbpe": BYTES [NUMBERS, THOUSANDS] { NONE => "superbpe" }
+    "trillion": BYTES [GPT2] { NONE => "trillion" }
+    "granite-docling": BYTES [GPT2] { NONE => "granite-docling" }
+    "bailingmoe": BYTES [BAILINGMOE] { NONE => "bailingmoe" "bailingmoe2" "llada-moe" }
+    "seed-coder": BYTES [SEED_CODER] { NONE => "seed-coder" }
+    "hunyuan": BYTES [QWEN2] { NONE => "hunyuan" }
+    "hunyuan-dense": BYTES [NUMBERS_3, KANJI_KANA, DEEPSEEK3] { NONE => "hunyuan-dense" }
+    "hy-v4": BYTES [NUMBERS_3, KANJI_KANA, DEEPSEEK3] { NONE => "hy_v4" }
+    "joyai-llm": BYTES [NUMBERS_3, KANJI_KANA, DEEPSEEK3] { NONE => "joyai-llm" }
+    "kimi-k2": BYTES [HAN] { NONE => "kimi-k2" }
+    "ufakzeka": BYTES [UFAKZEKA] { NONE => "ufakzeka" }
+    "grok-2": BYTES [QWEN2] { NONE => "grok-2" }
+    "afmoe": BYTES [r"\p{AFMoE_digits}", r"[一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]+", r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"##] { NONE => "afmoe" }
+    "laguna": BYTES [LINES, QWEN2] { NONE => "laguna" }
+    "minimax-m2": BYTES [GPT4O] { NONE => "minimax-m2" }
+    "solar-open": BYTES [QWEN2] { NONE => "solar-open" }
+    "mellum2": BYTES [NUMBER, GPT2] { CLEAN_SPACES => "mellum2" }
+}
 
 #[cfg(test)]
 mod tests {
