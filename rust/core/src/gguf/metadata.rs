@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 
 use super::error::{Expected, Field, GgufError, Problem};
-use super::value::{Array, Override, Span, StoredValue, Type, Value};
+use super::value::{Array, Override, Span, Type, Value};
 use super::walk::Walk;
+use crate::vocabulary::strings::StringIndex;
 use crate::vocabulary::{c_string, escaped_name};
 use crate::work::interrupt;
 use crate::work::memory::{self, copied, push, with_room};
@@ -22,9 +23,17 @@ const LEAST_ENTRY: u64 = 8 + 1 + 4 + 1;
 #[derive(Debug)]
 struct Entry {
     key: Span,
-    value: StoredValue,
-    /// Where the value starts, after its type.
-    offset: usize,
+    kind: Type,
+    value: Span,
+    /// The strings of an array of strings.
+    strings: Option<StringIndex>,
+}
+
+impl Entry {
+    fn value<'a>(&'a self, data: &'a [u8], is_big_endian: bool) -> Option<Value<'a>> {
+        let strings = self.strings.as_ref().map(|index| index.view(data));
+        Value::read(self.kind, &data[self.value.clone()], is_big_endian, strings)
+    }
 }
 
 /// Where the keys and values of a file are.
@@ -107,22 +116,23 @@ impl Layout {
         }
         let kind = walk.kind(Field::ValueType)?;
         let offset = walk.at;
-        let value = walk.value(kind)?;
+        let strings = walk.value(kind)?;
+        let entry = Entry { key, kind, value: offset..walk.at, strings };
         if let Some(first) = with_room(&mut self.places).insert(copied(name).into(), self.entries.len()) {
-            let problem = Problem::KeyTwice { first: self.entries[first].offset };
+            let problem = Problem::KeyTwice { first: self.entries[first].value.start };
             self.flaw.get_or_insert(walk.error(problem, start));
         }
         if name == b"general.alignment" {
-            let problem = match &value {
-                StoredValue::Value(Value::Uint32(alignment)) if alignment.is_power_of_two() => None,
-                StoredValue::Value(Value::Uint32(alignment)) => Some(Problem::Alignment(*alignment)),
-                value => Some(value.is_not(Expected::Value(Type::Uint32))),
+            let problem = match entry.value(walk.data, walk.is_big_endian) {
+                Some(Value::Uint32(alignment)) if alignment.is_power_of_two() => None,
+                Some(Value::Uint32(alignment)) => Some(Problem::Alignment(alignment)),
+                value => value.map(|value| wrong_type(&value, Expected::Value(Type::Uint32))),
             };
             if let Some(problem) = problem {
                 return Err(walk.error(problem, offset));
             }
         }
-        push(&mut self.entries, Entry { key, value, offset });
+        push(&mut self.entries, entry);
         Ok(())
     }
 
@@ -156,15 +166,10 @@ impl Layout {
     }
 }
 
-impl StoredValue {
-    fn is_not(&self, expected: Expected) -> Problem {
-        let found = match self {
-            Self::Value(value) => (value.kind(), None),
-            Self::String(_) => (Type::String, None),
-            Self::Array { kind, .. } => (Type::Array, Some(*kind)),
-        };
-        Problem::WrongType { expected, found }
-    }
+/// The problem that another type is expected.
+fn wrong_type(value: &Value<'_>, expected: Expected) -> Problem {
+    let element = if let Value::Array(array) = value { Some(array.kind()) } else { None };
+    Problem::WrongType { expected, found: (value.kind(), element) }
 }
 
 /// The keys and values of a GGUF file, with overrides.
@@ -210,23 +215,20 @@ impl<D: AsRef<[u8]>> Metadata<D> {
 
     /// Memory held outside the value itself, in bytes: the file's, and the positions of its strings.
     pub fn heap_bytes(&self) -> usize {
-        let positions = |entry: &Entry| match &entry.value {
-            StoredValue::Array { strings: Some(index), .. } => index.heap_bytes(),
-            _ => 0,
-        };
-        self.data.as_ref().len() + self.layout.entries.iter().map(positions).sum::<usize>()
+        let strings = self.layout.entries.iter().filter_map(|entry| entry.strings.as_ref());
+        self.data.as_ref().len() + strings.map(StringIndex::heap_bytes).sum::<usize>()
     }
 
     /// All keys and values, in the order of the file.
     pub fn entries(&self) -> impl Iterator<Item = (&[u8], Value<'_>)> {
         let data = self.data.as_ref();
-        let is_big_endian = self.layout.is_big_endian;
-        self.layout.entries.iter().map(move |entry| (&data[entry.key.clone()], entry.value.value(data, is_big_endian)))
+        let Layout { entries, is_big_endian, .. } = &self.layout;
+        entries.iter().filter_map(|entry| Some((&data[entry.key.clone()], entry.value(data, *is_big_endian)?)))
     }
 
     /// The value that the file has for a key.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Option<Value<'_>> {
-        self.entry(key.as_ref()).map(|entry| entry.value.value(self.data.as_ref(), self.layout.is_big_endian))
+        self.entry(key.as_ref())?.value(self.data.as_ref(), self.layout.is_big_endian)
     }
 
     /// A key and its value as in the file.
@@ -252,11 +254,8 @@ impl<D: AsRef<[u8]>> Metadata<D> {
         if let Some(Override::String(text)) = self.overrides.get(key.as_bytes()) {
             return Ok(Some(c_string(text)));
         }
-        let data = self.data.as_ref();
-        self.read_as(key, Expected::Value(Type::String), |value| match value {
-            StoredValue::String(span) => Some(c_string(&data[span.clone()])),
-            _ => None,
-        })
+        let text = |value| if let Value::String(text) = value { Some(c_string(text)) } else { None };
+        self.read_as(key, Expected::Value(Type::String), text)
     }
 
     /// A 32-bit number. An override out of range is converted as in C.
@@ -264,26 +263,21 @@ impl<D: AsRef<[u8]>> Metadata<D> {
         if let Some(Override::Int(number)) = self.overrides.get(key.as_ref()) {
             return Ok(Some(*number as u32));
         }
-        self.read_as(key, Expected::Value(Type::Uint32), |value| match value {
-            StoredValue::Value(Value::Uint32(number)) => Some(*number),
-            _ => None,
-        })
+        let number = |value| if let Value::Uint32(number) = value { Some(number) } else { None };
+        self.read_as(key, Expected::Value(Type::Uint32), number)
     }
 
     pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, GgufError> {
         if let Some(Override::Bool(flag)) = self.overrides.get(key.as_bytes()) {
             return Ok(Some(*flag));
         }
-        self.read_as(key, Expected::Value(Type::Bool), |value| match value {
-            StoredValue::Value(Value::Bool(flag)) => Some(*flag),
-            _ => None,
-        })
+        let flag = |value| if let Value::Bool(flag) = value { Some(flag) } else { None };
+        self.read_as(key, Expected::Value(Type::Bool), flag)
     }
 
     /// An array whose elements have one of some types.
     pub(super) fn array(&self, key: &str, kinds: &'static [Type]) -> Result<Option<Array<'_>>, GgufError> {
-        let data = self.data.as_ref();
-        self.read_as(key, Expected::Array(kinds), |place| match place.value(data, self.layout.is_big_endian) {
+        self.read_as(key, Expected::Array(kinds), |value| match value {
             Value::Array(array) if kinds.contains(&array.kind()) => Some(array),
             _ => None,
         })
@@ -294,15 +288,16 @@ impl<D: AsRef<[u8]>> Metadata<D> {
         &'a self,
         key: impl AsRef<[u8]>,
         expected: Expected,
-        read: impl FnOnce(&'a StoredValue) -> Option<T>,
+        read: impl FnOnce(Value<'a>) -> Option<T>,
     ) -> Result<Option<T>, GgufError> {
-        let Some(entry) = self.entry(key.as_ref()) else { return Ok(None) };
-        read(&entry.value).map(Some).ok_or_else(|| self.error(entry.value.is_not(expected), key))
+        let Some(value) = self.get(key.as_ref()) else { return Ok(None) };
+        let problem = wrong_type(&value, expected);
+        read(value).map(Some).ok_or_else(|| self.error(problem, key))
     }
 
     /// An error about a key.
     pub(super) fn error(&self, problem: Problem, key: impl AsRef<[u8]>) -> GgufError {
-        let offset = self.entry(key.as_ref()).map(|entry| entry.offset);
+        let offset = self.entry(key.as_ref()).map(|entry| entry.value.start);
         GgufError { problem, key: Some(escaped_name(key.as_ref()).into_owned()), offset, needed: None }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::vocabulary::strings::{StringIndex, Strings};
+use crate::vocabulary::strings::Strings;
 
 /// llama.cpp's `GGUF_MAX_STRING_LENGTH` and `GGUF_MAX_ARRAY_ELEMENTS`.
 pub(super) const MAX_STRING_LEN: u64 = 1 << 30;
@@ -85,6 +85,41 @@ types! {
     12 Float64(f64) "float64" 8
 }
 
+impl<'a> Value<'a> {
+    /// The value of a type in its bytes, and the strings of an array of strings; `None` if it has fewer bytes.
+    pub(super) fn read(kind: Type, bytes: &'a [u8], is_big_endian: bool, strings: Option<Strings<'a>>) -> Option<Self> {
+        Some(match kind {
+            Type::Uint8 => Self::Uint8(u8::from_le_bytes(number(bytes, is_big_endian)?)),
+            Type::Int8 => Self::Int8(i8::from_le_bytes(number(bytes, is_big_endian)?)),
+            Type::Uint16 => Self::Uint16(u16::from_le_bytes(number(bytes, is_big_endian)?)),
+            Type::Int16 => Self::Int16(i16::from_le_bytes(number(bytes, is_big_endian)?)),
+            Type::Uint32 => Self::Uint32(u32::from_le_bytes(number(bytes, is_big_endian)?)),
+            Type::Int32 => Self::Int32(i32::from_le_bytes(number(bytes, is_big_endian)?)),
+            Type::Float32 => Self::Float32(f32::from_le_bytes(number(bytes, is_big_endian)?)),
+            Type::Bool => Self::Bool(bytes.first()? != &0),
+            Type::String => Self::String(bytes.get(8..)?),
+            Type::Array => {
+                let (header, bytes) = bytes.split_at_checked(12)?;
+                let kind = Type::from_number(i32::from_le_bytes(number(header, is_big_endian)?))?;
+                let len = u64::from_le_bytes(number(&header[4..], is_big_endian)?) as usize;
+                Self::Array(Array { kind, len, bytes, is_big_endian, strings })
+            }
+            Type::Uint64 => Self::Uint64(u64::from_le_bytes(number(bytes, is_big_endian)?)),
+            Type::Int64 => Self::Int64(i64::from_le_bytes(number(bytes, is_big_endian)?)),
+            Type::Float64 => Self::Float64(f64::from_le_bytes(number(bytes, is_big_endian)?)),
+        })
+    }
+}
+
+/// The first `N` of these bytes in little-endian order.
+pub(super) fn number<const N: usize>(bytes: &[u8], is_big_endian: bool) -> Option<[u8; N]> {
+    let mut number = *bytes.first_chunk()?;
+    if is_big_endian {
+        number.reverse();
+    }
+    Some(number)
+}
+
 /// An array: where its elements are in the file.
 #[derive(Debug, Clone)]
 pub struct Array<'a> {
@@ -149,29 +184,4 @@ pub enum Override {
     Float(f64),
     Bool(bool),
     String(Box<[u8]>),
-}
-
-/// A value, or where it is in the file.
-#[derive(Debug)]
-pub(super) enum StoredValue {
-    Value(Value<'static>),
-    String(Span),
-    Array { kind: Type, len: usize, elements: Span, strings: Option<StringIndex> },
-}
-
-impl StoredValue {
-    /// The value in a file's bytes.
-    pub(super) fn value<'a>(&'a self, data: &'a [u8], is_big_endian: bool) -> Value<'a> {
-        match self {
-            Self::Value(value) => value.clone(),
-            Self::String(span) => Value::String(&data[span.clone()]),
-            Self::Array { kind, len, elements, strings } => Value::Array(Array {
-                kind: *kind,
-                len: *len,
-                bytes: &data[elements.clone()],
-                is_big_endian,
-                strings: strings.as_ref().map(|index| index.view(data)),
-            }),
-        }
-    }
 }

@@ -7,7 +7,7 @@
 //! Metadata is at most 4 GiB, which is what the 32-bit starts of a `StringIndex` can address.
 
 use super::error::{Field, GgufError, Problem};
-use super::value::{MAX_ARRAY_LEN, MAX_BYTES, MAX_NESTING, MAX_STRING_LEN, Span, StoredValue, Type, Value};
+use super::value::{MAX_ARRAY_LEN, MAX_BYTES, MAX_NESTING, MAX_STRING_LEN, Span, Type, number};
 use crate::vocabulary::escaped_name;
 use crate::vocabulary::strings::{StringIndex, StringsError};
 
@@ -68,14 +68,10 @@ impl<'a> Walk<'a> {
 
     /// The next `N` bytes in little-endian order.
     pub(super) fn number<const N: usize>(&mut self, field: Field) -> Result<[u8; N]> {
-        let Some(&(mut bytes)) = self.data[self.at..].first_chunk::<N>() else {
-            return Err(self.ends_inside(N as u64, field));
-        };
+        let number = number(&self.data[self.at..], self.is_big_endian);
+        let number = number.ok_or_else(|| self.ends_inside(N as u64, field))?;
         self.at += N;
-        if self.is_big_endian {
-            bytes.reverse();
-        }
-        Ok(bytes)
+        Ok(number)
     }
 
     /// A 64-bit count of something.
@@ -101,28 +97,21 @@ impl<'a> Walk<'a> {
         Type::from_number(number).ok_or_else(|| self.error(Problem::UnknownType { field, number }, self.at - 4))
     }
 
-    /// A value of a type, or where it is.
-    pub(super) fn value(&mut self, kind: Type) -> Result<StoredValue> {
-        let field = Field::Value;
-        Ok(StoredValue::Value(match kind {
-            Type::String => return Ok(StoredValue::String(self.string(Field::String, Field::StringLength)?)),
-            Type::Array => return self.array(0),
-            Type::Uint8 => Value::Uint8(u8::from_le_bytes(self.number(field)?)),
-            Type::Int8 => Value::Int8(i8::from_le_bytes(self.number(field)?)),
-            Type::Uint16 => Value::Uint16(u16::from_le_bytes(self.number(field)?)),
-            Type::Int16 => Value::Int16(i16::from_le_bytes(self.number(field)?)),
-            Type::Uint32 => Value::Uint32(u32::from_le_bytes(self.number(field)?)),
-            Type::Int32 => Value::Int32(i32::from_le_bytes(self.number(field)?)),
-            Type::Float32 => Value::Float32(f32::from_le_bytes(self.number(field)?)),
-            Type::Bool => Value::Bool(self.number::<1>(field)? != [0]),
-            Type::Uint64 => Value::Uint64(u64::from_le_bytes(self.number(field)?)),
-            Type::Int64 => Value::Int64(i64::from_le_bytes(self.number(field)?)),
-            Type::Float64 => Value::Float64(f64::from_le_bytes(self.number(field)?)),
-        }))
+    /// Passes over a value of a type. Returns where the strings of an array of strings are.
+    pub(super) fn value(&mut self, kind: Type) -> Result<Option<StringIndex>> {
+        match kind {
+            Type::String => self.string(Field::String, Field::StringLength).map(|_| None),
+            Type::Array => self.array(0),
+            _ => {
+                self.need(kind.least_size(), Field::Value)?;
+                self.at += kind.least_size() as usize;
+                Ok(None)
+            }
+        }
     }
 
-    /// An array: its element type, its length and its elements, which are checked but not copied.
-    fn array(&mut self, nesting: usize) -> Result<StoredValue> {
+    /// The same for an array: its element type, its length and its elements.
+    fn array(&mut self, nesting: usize) -> Result<Option<StringIndex>> {
         if nesting == MAX_NESTING {
             return Err(self.error(Problem::NestedTooDeeply, self.at));
         }
@@ -133,19 +122,16 @@ impl<'a> Walk<'a> {
         }
         let size = count * kind.least_size();
         self.need(size, Field::Array)?;
-        let start = self.at;
-        let len = count as usize;
-        let mut strings = None;
         match kind {
-            Type::String => strings = Some(self.strings(len)?),
+            Type::String => return self.strings(count as usize).map(Some),
             Type::Array => {
-                for _ in 0..len {
+                for _ in 0..count {
                     self.array(nesting + 1)?;
                 }
             }
             _ => self.at += size as usize,
         }
-        Ok(StoredValue::Array { kind, len, elements: start..self.at, strings })
+        Ok(None)
     }
 
     fn strings(&mut self, count: usize) -> Result<StringIndex> {
