@@ -9,7 +9,7 @@
 use super::error::{Field, GgufError, Problem};
 use super::value::{MAX_ARRAY_LEN, MAX_BYTES, MAX_NESTING, MAX_STRING_LEN, Span, Type, number};
 use crate::vocabulary::escaped_name;
-use crate::vocabulary::strings::{StringIndex, StringsError};
+use crate::vocabulary::strings::StringIndex;
 
 type Result<T> = std::result::Result<T, GgufError>;
 
@@ -52,17 +52,16 @@ impl<'a> Walk<'a> {
 
     /// Checks that `size` bytes follow.
     fn need(&self, size: u64, field: Field) -> Result<()> {
-        let end = self.at as u64 + size;
-        if end <= self.data.len() as u64 {
-            Ok(())
-        } else if end > MAX_BYTES as u64 && end <= self.total as u64 {
-            Err(self.error(Problem::TooLarge { size: end }, self.at))
-        } else {
-            Err(self.ends_inside(size, field))
-        }
+        let fits = self.at as u64 + size <= self.data.len() as u64;
+        if fits { Ok(()) } else { Err(self.ends_inside(size, field)) }
     }
 
+    /// The error that the file, or the part of it that can be read, ends inside a field of this size.
     fn ends_inside(&self, size: u64, field: Field) -> GgufError {
+        let end = self.at as u64 + size;
+        if end > MAX_BYTES as u64 && end <= self.total as u64 {
+            return self.error(Problem::TooLarge { size: end }, self.at);
+        }
         self.missing(Problem::Ends { field, size, left: self.left() }, size)
     }
 
@@ -135,20 +134,11 @@ impl<'a> Walk<'a> {
     }
 
     fn strings(&mut self, count: usize) -> Result<StringIndex> {
-        let found = StringIndex::length_prefixed(self.data, self.at, count, self.is_big_endian);
-        let index = found.map_err(|error| match error {
-            StringsError::Truncated { index, offset, needed, .. } => {
-                self.at = offset;
-                match self.need(needed, Field::Element(index)) {
-                    Err(error) => error,
-                    Ok(()) => self.ends_inside(needed, Field::Element(index)),
-                }
-            }
-            StringsError::TooLong { index, offset, len } => {
-                self.error(Problem::StringTooLong { field: Field::Element(index), len }, offset)
-            }
-            StringsError::TooLarge { len } => self.error(Problem::TooLarge { size: len as u64 }, self.at),
-        })?;
+        let Some(index) = StringIndex::length_prefixed(self.data, self.at, count, self.is_big_endian) else {
+            // Read one by one, the strings say which of them is too long or cut off.
+            let error = (0..count).map(Field::Element).find_map(|field| self.string(field, field).err());
+            return Err(error.unwrap_or_else(|| self.ends_inside(0, Field::Array)));
+        };
         self.at = index.end();
         Ok(index)
     }

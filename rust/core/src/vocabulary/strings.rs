@@ -32,44 +32,27 @@ pub struct StringIndex {
 }
 
 impl StringIndex {
-    /// Indexes the strings of a GGUF array. The length of the first one is at `data[offset]`.
-    ///
-    /// # Errors
-    /// - [`StringsError::Truncated`] if `data` ends before the last string does.
-    /// - [`StringsError::TooLong`] if a string is longer than llama.cpp allows.
-    /// - [`StringsError::TooLarge`] if `data` is larger than 4 GiB.
-    pub fn length_prefixed(
-        data: &[u8],
-        offset: usize,
-        num_strings: usize,
-        big_endian: bool,
-    ) -> Result<Self, StringsError> {
-        fits(data.len())?;
-        let left = data.len().saturating_sub(offset);
-        let least = num_strings.saturating_mul(PREFIX);
-        if least > left || offset > data.len() {
-            return Err(StringsError::Truncated { index: 0, offset, needed: least as u64, left });
+    /// Indexes the strings of a GGUF array. The length of the first one is at `data[offset]`. `None` if `data` is larger
+    /// than 4 GiB or ends before the last string does, or if a string is longer than llama.cpp allows.
+    #[cfg_attr(not(feature = "gguf"), allow(dead_code))]
+    pub(crate) fn length_prefixed(data: &[u8], offset: usize, num_strings: usize, big_endian: bool) -> Option<Self> {
+        fits(data.len()).ok()?;
+        let mut rest = data.get(offset..)?;
+        if num_strings > rest.len() / PREFIX {
+            return None;
         }
-
         let mut starts = filled(num_strings + 1, 0);
-        let mut rest = &data[offset..];
-        for (index, start) in starts[..num_strings].iter_mut().enumerate() {
-            let at = data.len() - rest.len();
-            let Some((&prefix, after)) = rest.split_first_chunk::<PREFIX>() else {
-                return Err(StringsError::Truncated { index, offset: at, needed: PREFIX as u64, left: rest.len() });
-            };
+        for start in &mut starts[..num_strings] {
+            let (&prefix, after) = rest.split_first_chunk::<PREFIX>()?;
             let len = if big_endian { u64::from_be_bytes(prefix) } else { u64::from_le_bytes(prefix) };
             if len > MAX_LEN {
-                return Err(StringsError::TooLong { index, offset: at, len });
+                return None;
             }
-            let Some(next) = after.get(len as usize..) else {
-                return Err(StringsError::Truncated { index, offset: at + PREFIX, needed: len, left: after.len() });
-            };
-            *start = (at + PREFIX) as u32;
-            rest = next;
+            *start = (data.len() - after.len()) as u32;
+            rest = after.get(len as usize..)?;
         }
         starts[num_strings] = (data.len() - rest.len() + PREFIX) as u32;
-        Ok(Self { starts: starts.into_boxed_slice(), gap: PREFIX as u32 })
+        Some(Self { starts: starts.into_boxed_slice(), gap: PREFIX as u32 })
     }
 
     /// Concatenates strings into a new buffer, and indexes it.
@@ -174,13 +157,6 @@ errors! {
     #[non_exhaustive]
     #[allow(missing_docs, reason = "fields say what they are")]
     pub enum StringsError {
-        /// The buffer ends too early: string `index` needs bytes at `offset`, or if `index` is 0, the lengths alone may
-        /// not fit.
-        Truncated { index: usize, offset: usize, needed: u64, left: usize } =>
-            "string {index} needs {needed} bytes at byte {offset}, but only {left} are left";
-        /// A string is longer than llama.cpp allows. Its length is at byte `offset`.
-        TooLong { index: usize, offset: usize, len: u64 } =>
-            "string {index} at byte {offset} declares {len} bytes, more than the {MAX_LEN} allowed";
         /// The buffer is larger than 4 GiB.
         TooLarge { len: usize } => "{len} bytes of strings are more than 32-bit offsets can address";
     }
@@ -244,20 +220,15 @@ mod tests {
 
     #[test]
     fn absurd_counts_and_lengths() {
-        let truncated = StringIndex::length_prefixed(&[0; 64], 0, usize::MAX, false);
-        assert!(matches!(truncated, Err(StringsError::Truncated { needed: u64::MAX, left: 64, .. })));
+        assert_eq!(StringIndex::length_prefixed(&[0; 64], 0, usize::MAX, false), None);
         for count in [0, 1] {
-            let beyond = StringIndex::length_prefixed(&[0; 64], 1000, count, false);
-            let needed = 8 * count as u64;
-            assert_eq!(beyond, Err(StringsError::Truncated { index: 0, offset: 1000, needed, left: 0 }));
+            assert_eq!(StringIndex::length_prefixed(&[0; 64], 1000, count, false), None);
         }
         let mut data = [0xff; 16];
-        let long = StringIndex::length_prefixed(&data, 0, 1, false);
-        assert_eq!(long, Err(StringsError::TooLong { index: 0, offset: 0, len: u64::MAX }));
-        assert!(long.unwrap_err().to_string().contains("string 0 at byte 0 declares 18446744073709551615 bytes"));
-        data[..8].copy_from_slice(&9u64.to_le_bytes());
-        let cut = StringIndex::length_prefixed(&data, 0, 1, false);
-        assert_eq!(cut, Err(StringsError::Truncated { index: 0, offset: 8, needed: 9, left: 8 }));
+        for len in [u64::MAX, (1 << 30) + 1, 9] {
+            data[..8].copy_from_slice(&len.to_le_bytes());
+            assert_eq!(StringIndex::length_prefixed(&data, 0, 1, false), None);
+        }
         assert_eq!(fits(usize::MAX), Err(StringsError::TooLarge { len: usize::MAX }));
     }
 }
