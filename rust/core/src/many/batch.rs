@@ -21,8 +21,7 @@ use crate::many::batch::join::{Group, Join};
 use crate::many::chunks::truncate::Truncation;
 use crate::token::TokenId;
 use crate::tokenizer::{AsText, EncodeOptions, Text, Tokenizer};
-use crate::work::in_order::InOrder;
-use crate::work::memory::{self, push};
+use crate::work::memory::{self, collect, push};
 use crate::work::threads::{Jobs, Producer, share};
 
 /// Bytes of text in a group, which a thread takes at a time.
@@ -163,8 +162,8 @@ impl Tokenizer {
         threads: usize,
         read: impl FnOnce(&mut BatchInput<'_, T>) -> Result<(), E>,
     ) -> Result<Result<Batch, (usize, EncodeError)>, E> {
-        let join = Join::default();
         let encode = |encoder: &mut Encoder<&Self>, text: Text<'_>, ids: &mut Vec<TokenId>| {
+            let before = ids.len();
             match budget {
                 #[cfg(feature = "segmentation")]
                 Some(budget) => encoder.encode_truncated(text, budget, options, ids),
@@ -173,14 +172,9 @@ impl Tokenizer {
                 None => encoder.encode_into(text, options, ids),
             }?;
             memory::extend(ids, last.into_iter());
-            Ok(ids.len())
+            Ok(ids.len() - before)
         };
-        let mut reserve = |num_bytes: usize, num_texts: usize| {
-            let most = budget.map_or(usize::MAX, |(max_tokens, _)| max_tokens.saturating_mul(num_texts));
-            join.reserve(most.min(num_bytes / BYTES_PER_ID + IDS_PER_TEXT * num_texts), num_texts);
-        };
-        let result = self.share_texts(threads, encode, |number, group| join.put(number, group), &mut reserve, read)?;
-        Ok(result.and_then(|()| join.into_batch()))
+        self.share_texts(threads, budget.map_or(usize::MAX, |(max_tokens, _)| max_tokens), encode, read)
     }
 
     /// As [`Tokenizer::count_batch`], with the texts that `read` passes on, which other threads encode meanwhile.
@@ -193,38 +187,34 @@ impl Tokenizer {
         threads: usize,
         read: impl FnOnce(&mut BatchInput<'_, T>) -> Result<(), E>,
     ) -> Result<Result<Vec<usize>, (usize, EncodeError)>, E> {
-        let groups = InOrder::default();
         let count =
             |encoder: &mut Encoder<&Self>, text: Text<'_>, _: &mut Vec<TokenId>| encoder.count_with(text, options);
-        let put = |number, group| {
-            groups.put(number, group);
-            Group::default()
-        };
-        let result = self.share_texts(threads, count, put, &mut |_, _| (), read)?;
-        let mut counts = Vec::new();
-        let joined = memory::catch(|| {
-            while let Some(group) = groups.take() {
-                memory::append(&mut counts, &group.ends);
-            }
-        });
-        let joined = joined.map_err(|error| (counts.len(), error.into()));
-        Ok(result.and(joined).map(|()| counts))
+        let batch = self.share_texts(threads, 0, count, read)?;
+        Ok(batch.and_then(|Batch { offsets, .. }| {
+            let counts = || collect(offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize));
+            memory::catch(counts).map_err(|error| (0, error.into()))
+        }))
     }
 
-    /// Encodes every group of the texts that `read` passes on, and puts it. `encode` appends ids and returns the end of
-    /// the text in the group; `put` returns memory for another group. Returns the first error.
+    /// Encodes the texts that `read` passes on. `encode` returns the number of tokens, and appends their ids, of which
+    /// the result has room for `max_tokens` per text; or it appends none, and only the offsets count.
     fn share_texts<T: BatchText, E>(
         &self,
         threads: usize,
+        max_tokens: usize,
         encode: impl Fn(&mut Encoder<&Self>, Text<'_>, &mut Vec<TokenId>) -> Result<usize, EncodeError> + Sync,
-        put: impl Fn(usize, Group) -> Group + Sync,
-        reserve: &mut (dyn FnMut(usize, usize) + Send),
         read: impl FnOnce(&mut BatchInput<'_, T>) -> Result<(), E>,
-    ) -> Result<Result<(), (usize, EncodeError)>, E> {
+    ) -> Result<Result<Batch, (usize, EncodeError)>, E> {
+        let join = Join::default();
+        let mut reserve = |num_bytes: usize, num_texts: usize| {
+            let most = max_tokens.saturating_mul(num_texts);
+            join.reserve(most.min(num_bytes / BYTES_PER_ID + IDS_PER_TEXT * num_texts), num_texts);
+        };
         let encode_group = |texts: &[T], group: &mut Group| {
+            let mut end = 0;
             let mut encode_all = |encoder: &mut Encoder<&Self>| {
                 texts.iter().try_for_each(|text| {
-                    let end = text.text().map_or(Ok(group.ids.len()), |text| encode(encoder, text, &mut group.ids))?;
+                    end += text.text().map_or(Ok(0), |text| encode(encoder, text, &mut group.ids))?;
                     push(&mut group.ends, end);
                     Ok(())
                 })
@@ -238,13 +228,13 @@ impl Tokenizer {
                 if let Err(error) = encode_group(&texts, &mut group) {
                     return Some((first + group.ends.len(), error));
                 }
-                group = put(number, group);
+                group = join.put(number, group);
             }
             None
         };
         let produce = |producer: Producer<'_, Texts<T>>| {
             let next = Texts { number: 0, first: 0, texts: Vec::new() };
-            let mut input = BatchInput { producer, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(reserve) };
+            let mut input = BatchInput { producer, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(&mut reserve) };
             let result = memory::catch(|| {
                 read(&mut input)?;
                 input.finish();
@@ -257,7 +247,8 @@ impl Tokenizer {
             Ok(result) => result?,
             Err(error) => failed.push(Some(error)),
         }
-        Ok(failed.into_iter().flatten().min_by_key(|&(index, _)| index).map_or(Ok(()), Err))
+        let first = failed.into_iter().flatten().min_by_key(|&(index, _)| index);
+        Ok(first.map_or_else(|| join.into_batch(), Err))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::work::threads::lock;
 /// batch, and page it in once.
 const LARGE: usize = 1 << 23;
 
-/// The ids of a group, and where those of each text end.
+/// The ids of a group, and where those of each text end: also if they were only counted, and there are none.
 #[derive(Debug, Default)]
 pub(super) struct Group {
     pub ids: Vec<TokenId>,
@@ -37,9 +37,9 @@ impl Batch {
     }
 
     fn append(&mut self, group: &Group) {
-        let before = self.ids.len();
+        let before = self.offsets.last().copied().unwrap_or_default();
         memory::append(&mut self.ids, &group.ids);
-        memory::extend(&mut self.offsets, group.ends.iter().map(|end| (before + end) as i64));
+        memory::extend(&mut self.offsets, group.ends.iter().map(|&end| before + end as i64));
     }
 }
 
@@ -88,10 +88,8 @@ impl Join {
             while let Some(mut group) = self.groups.take() {
                 if batch.ids.is_empty() {
                     std::mem::swap(&mut batch.ids, &mut group.ids);
-                    memory::extend(&mut batch.offsets, group.ends.iter().map(|&end| end as i64));
-                } else {
-                    batch.append(&group);
                 }
+                batch.append(&group);
             }
         });
         if batch.ids.capacity() > LARGE {
