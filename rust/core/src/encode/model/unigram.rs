@@ -134,25 +134,12 @@ impl Model for Unigram {
         if let Some(sampler) = &mut scratch.sampler {
             return self.sample(fragment, sampler, &mut scratch.rewritten, &mut scratch.unigram.paths, sink);
         }
-        if let Some(cuts) = &self.cuts
-            && let Some(characters) = self.normalizer.characters()
-            && text.len() <= cuts.max_len()
+        if text.len() <= self.max_cut_len()
             && (fragment.is_utf8 || std::str::from_utf8(text).is_ok())
+            && let Some(mut pass) = self.pass(vocabulary, fragment, scratch, sink)
         {
-            scratch.unigram.after_unknown = false;
-            return Pass {
-                vocabulary,
-                candidates: &self.candidates,
-                normalizer: &self.normalizer,
-                characters,
-                cuts,
-                text,
-                offset: fragment.start,
-                continues: fragment.continues,
-                scratch,
-                sink,
-            }
-            .encode();
+            pass.scratch.unigram.after_unknown = false;
+            return pass.encode();
         }
         self.encode_whole(vocabulary, fragment, &mut scratch.rewritten, &mut scratch.unigram.lattice, sink);
     }
@@ -173,6 +160,26 @@ impl Model for Unigram {
 }
 
 impl Unigram {
+    /// The longest text that may be cut into segments, in bytes; 0 if none may.
+    fn max_cut_len(&self) -> usize {
+        self.cuts.as_ref().map_or(0, Cuts::max_len)
+    }
+
+    /// The encoding of a fragment by segments, if the vocabulary allows it.
+    #[inline(always)]
+    fn pass<'a, S: Sink>(
+        &'a self,
+        vocabulary: &'a Vocabulary,
+        Fragment { text, start: offset, continues, .. }: Fragment<'a>,
+        scratch: &'a mut ModelScratch,
+        sink: &'a mut S,
+    ) -> Option<Pass<'a, S>> {
+        let Self { normalizer, candidates, cuts, .. } = self;
+        let cuts = cuts.as_ref()?;
+        let characters = normalizer.characters()?;
+        Some(Pass { vocabulary, candidates, normalizer, characters, cuts, text, offset, continues, scratch, sink })
+    }
+
     /// Normalizes a fragment as a whole, and pushes its tokens.
     fn encode_whole<S: Sink>(
         &self,

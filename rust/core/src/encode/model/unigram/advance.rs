@@ -3,7 +3,7 @@
 //!
 //! 1. Where a text may be cut ([`Cuts`]), it may also be encoded part by part. It is cut before the last space, or at a
 //!    later place between two characters that are adjacent in no token, and what is before that place is encoded as a
-//!    text by itself ([`Pass`]). The rest waits.
+//!    text by itself ([`segments`](super::segments)). The rest waits.
 //! 2. If more than [`MAX_WAITING`] bytes would wait, they are searched instead, and so is what follows up to the next
 //!    space: no token crosses the start of a word.
 //! 3. If a text may not be cut, because of its vocabulary, its length or its characters, all of the rest is searched.
@@ -29,7 +29,7 @@ use memchr::memmem;
 
 use super::Unigram;
 use super::lattice::{Candidates, Lattice};
-use super::segments::{Pass, is_space};
+use super::segments::is_space;
 use crate::encode::model::progress::{UnigramProgress, Way};
 use crate::encode::model::{Fragment, ModelScratch};
 use crate::encode::normalizer::rewritten::Rewritten;
@@ -106,9 +106,8 @@ impl Unigram {
 
     /// Whether a fragment, after `len_before` bytes, may be cut into segments.
     fn may_be_cut(&self, Fragment { text, is_utf8, .. }: Fragment<'_>, len_before: usize) -> bool {
-        let max_len = self.cuts.as_ref().map_or(0, |cuts| cuts.max_len());
         // After an escaped space in the input itself, a word need not start at a cut.
-        is_utf8 && len_before + text.len() <= max_len && memmem::find(text, ESCAPED_SPACE).is_none()
+        is_utf8 && len_before + text.len() <= self.max_cut_len() && memmem::find(text, ESCAPED_SPACE).is_none()
     }
 
     /// The last place where a text may be cut, whatever follows; 0 if there is none. The text starts at such a place.
@@ -145,14 +144,12 @@ impl Unigram {
         scratch: &mut ModelScratch,
         sink: &mut S,
     ) {
-        let (Some(cuts), Some(characters)) = (&self.cuts, self.normalizer.characters()) else { return };
-        let candidates = &self.candidates;
-        let normalizer = &self.normalizer;
-        let sink = &mut Scored { sink, candidates, score: 0.0 };
+        let sink = &mut Scored { sink, candidates: &self.candidates, score: 0.0 };
         (scratch.unigram.after_unknown, scratch.unigram.unknown_score) = (progress.after_unknown, 0.0);
-        let continues = progress.len > 0;
-        Pass { vocabulary, candidates, normalizer, characters, cuts, text, offset: 0, continues, scratch, sink }
-            .encode();
+        let fragment = Fragment { text, start: 0, after_special: true, continues: progress.len > 0, is_utf8: true };
+        if let Some(mut pass) = self.pass(vocabulary, fragment, scratch, sink) {
+            pass.encode();
+        }
         progress.score += sink.score + scratch.unigram.unknown_score;
         progress.after_unknown = scratch.unigram.after_unknown;
         progress.len += text.len();
