@@ -10,9 +10,9 @@
 
 use std::ops::Range;
 
-use crate::decode::{DecodeOptions, opening};
 use crate::encode::normalizer::wordpiece::{Class, WordPieceNormalizer};
 use crate::error::{DecodeError, OutOfMemory, errors, from_out_of_memory};
+use crate::many::stream::decoder::{StreamDecodeOptions, StreamDecoder};
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::tokenizer::Tokenizer;
@@ -75,22 +75,15 @@ struct Side {
 
 impl Side {
     fn new(tokenizer: &Tokenizer, ids: &[TokenId]) -> Result<Self, DecodeError> {
-        let pieces = tokenizer.pieces();
         let vocabulary = tokenizer.vocabulary();
-        let options = DecodeOptions::default();
+        let mut decoder = StreamDecoder::new(tokenizer, StreamDecodeOptions::default());
         let mut side = Self::default();
-        let Some(&first) = ids.first() else { return Ok(side) };
-        let (skips_first, mut drops_space) = opening(vocabulary, pieces, options, first)?;
-        for (number, &id) in interrupt::ticking(ids).enumerate() {
-            let mut piece = pieces.piece(id, options.unparse_special)?;
-            if number == 0 && skips_first {
-                piece = b"";
-            } else if std::mem::take(&mut drops_space) {
-                piece = piece.strip_prefix(b" ").unwrap_or(piece);
-            }
+        for &id in interrupt::ticking(ids) {
+            let start = side.text.len();
+            decoder.push(&[id], &mut side.text)?;
             let is_unknown = vocabulary.attributes(id).is_unknown() || vocabulary.special().unk == Some(id);
-            let is_unknown = is_unknown && piece.is_empty();
-            append(&mut side.text, if is_unknown { &[UNKNOWN] } else { piece });
+            let is_unknown = is_unknown && side.text.len() == start;
+            append(&mut side.text, if is_unknown { &[UNKNOWN] } else { b"" });
             push(&mut side.is_unknown, is_unknown);
             push(&mut side.ends, side.text.len());
         }
