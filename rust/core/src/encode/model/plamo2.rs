@@ -208,7 +208,7 @@ fn is_canonical(text: &[u8]) -> bool {
 fn canonical(fragment: Fragment<'_>, keeps_origins: bool) -> Rewritten<'_> {
     let Fragment { text, start, is_utf8, .. } = fragment;
     if is_utf8 || std::str::from_utf8(text).is_ok() {
-        return Rewritten::canonical(text, start, true, keeps_origins);
+        return Rewritten::unchanged(text, start);
     }
     let mut out = Rewritten::empty(start, keeps_origins);
     let mut at = 0;

@@ -56,13 +56,15 @@ impl<'a> Rewritten<'a> {
         Self::canonical_with(b" ", text, start, is_utf8, keeps_origins)
     }
 
-    /// As [`Rewritten::canonical`], for a text whose spaces will be escaped: a space in an overlong form becomes
-    /// [`RAW_SPACE`], because llama.cpp escapes spaces before it decodes the text.
-    pub(crate) fn canonical_unescaped(text: &'a [u8], start: usize, is_utf8: bool, keeps_origins: bool) -> Self {
-        Self::canonical_with(RAW_SPACE, text, start, is_utf8, keeps_origins)
-    }
-
-    fn canonical_with(overlong_space: &[u8], text: &'a [u8], start: usize, is_utf8: bool, keeps_origins: bool) -> Self {
+    /// As [`Rewritten::canonical`], for a text whose spaces will be escaped if `overlong_space` is [`RAW_SPACE`]: that
+    /// is what a space in an overlong form becomes, because llama.cpp escapes spaces before it decodes the text.
+    pub(crate) fn canonical_with(
+        overlong_space: &[u8],
+        text: &'a [u8],
+        start: usize,
+        is_utf8: bool,
+        keeps_origins: bool,
+    ) -> Self {
         if is_utf8 || std::str::from_utf8(text).is_ok() {
             return Self::unchanged(text, start);
         }
@@ -205,7 +207,7 @@ mod tests {
     fn only_an_overlong_space_is_raw() {
         let text = b"a \xC0\xA0\xE0\x80\xA0\xF0\x80\x80\xA0\xC1\x81";
         assert_eq!(&Rewritten::canonical(text, 0, false, false).text[..], b"a    A");
-        let raw = Rewritten::canonical_unescaped(text, 0, false, true);
+        let raw = Rewritten::canonical_with(super::RAW_SPACE, text, 0, false, true);
         assert_eq!(&raw.text[..], b"a \xC0\xA0\xC0\xA0\xC0\xA0A");
         assert_eq!(raw.span(6..8), 7..11);
     }

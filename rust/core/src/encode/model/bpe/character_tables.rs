@@ -87,11 +87,7 @@ impl CharacterTables {
 
     /// The text in canonical UTF-8, with [`RAW_SPACE`] in it if spaces are escaped.
     pub(super) fn canonical<'t>(&self, text: &'t [u8], start: usize, is_utf8: bool, spans: bool) -> Rewritten<'t> {
-        if self.escape_spaces {
-            Rewritten::canonical_unescaped(text, start, is_utf8, spans)
-        } else {
-            Rewritten::canonical(text, start, is_utf8, spans)
-        }
+        Rewritten::canonical_with(if self.escape_spaces { RAW_SPACE } else { b" " }, text, start, is_utf8, spans)
     }
 
     /// Pushes the tokens of words that lie end to end in a text from [`CharacterTables::canonical`].
