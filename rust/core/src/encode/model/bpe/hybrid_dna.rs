@@ -47,15 +47,7 @@ impl Model for HybridDna {
         scratch: &mut ModelScratch,
         sink: &mut S,
     ) {
-        let progress = &mut Progress::default();
-        if !self.escapes(vocabulary) {
-            self.encode_tagged(vocabulary, fragment, true, progress, scratch, sink);
-            return;
-        }
-        // llama.cpp escapes spaces before it looks for tags.
-        let text = Rewritten::escaped(fragment.text, fragment.start, false, S::SPANS);
-        let fragment = Fragment { text: &text.text, start: 0, ..fragment };
-        self.encode_tagged(vocabulary, fragment, true, progress, scratch, &mut Traced { sink, text: &text });
+        self.encode_part(vocabulary, fragment, true, &mut Progress::default(), scratch, sink);
     }
 
     /// An escaped space may be part of a tag, so a text in which spaces are escaped is settled only at its end.
@@ -71,10 +63,14 @@ impl Model for HybridDna {
         if !self.escapes(vocabulary) {
             return self.encode_tagged(vocabulary, fragment, is_end, progress, scratch, sink);
         }
-        if is_end && !fragment.text.is_empty() {
-            self.encode(vocabulary, fragment, scratch, sink);
+        if !is_end {
+            return 0;
         }
-        if is_end { fragment.text.len() } else { 0 }
+        // llama.cpp escapes spaces before it looks for tags.
+        let text = Rewritten::escaped(fragment.text, fragment.start, false, S::SPANS);
+        let escaped = Fragment { text: &text.text, start: 0, ..fragment };
+        self.encode_tagged(vocabulary, escaped, true, progress, scratch, &mut Traced { sink, text: &text });
+        fragment.text.len()
     }
 }
 
