@@ -1,13 +1,12 @@
 //! Other ways to cut a text into tokens than the one that `encode` returns: random ones, and the best few.
 
 use std::borrow::Borrow;
-use std::ops::Range;
 
 use crate::encode::model::Fragment;
 use crate::encode::model::any::AnyModel;
 use crate::encode::model::sampler::{Sampler, Sampling};
 use crate::encode::model::unigram::sampled::BestPaths;
-use crate::encode::sink::Sink;
+use crate::encode::sink::Spans;
 use crate::encode::special::Item;
 use crate::encoder::Encoder;
 use crate::error::EncodeError;
@@ -15,19 +14,6 @@ use crate::text::unicode::utf8::is_boundary;
 use crate::token::TokenId;
 use crate::tokenizer::{AsText, EncodeOptions, MAX_TEXT, Text, Tokenizer};
 use crate::vocabulary::Kind;
-use crate::work::memory::push;
-
-/// Takes ids from the algorithms' ways without caches.
-struct Sampled(Vec<TokenId>);
-
-impl Sink for Sampled {
-    const SPANS: bool = true;
-    const WORDS: bool = true;
-
-    fn push(&mut self, id: TokenId, _: Range<usize>) {
-        push(&mut self.0, id);
-    }
-}
 
 impl<T: Borrow<Tokenizer>> Encoder<T> {
     /// The tokens of a text, cut at random as the sampler says: special tokens are as in [`Encoder::encode_with`].
@@ -55,12 +41,13 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
                 return Err(EncodeError::NotSampled { way, kinds });
             }
             scratch.model.get().sampler = Some(sampler.clone());
-            let mut sampled = Sampled(Vec::new());
+            // With spans, the algorithms use no caches.
+            let mut sampled = Spans::default();
             let result = tokenizer.encode_within(text.as_text(), None, options, scratch, &mut sampled);
             if let Some(used) = scratch.model.get().sampler.take() {
                 *sampler = used;
             }
-            result.map(|()| sampled.0)
+            result.map(|()| sampled.ids)
         })
     }
 

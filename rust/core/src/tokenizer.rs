@@ -73,22 +73,10 @@ impl EncodeOptions {
     pub const fn new() -> Self {
         Self { add_special: true, parse_special: false, continues: false }
     }
-
-    /// Sets [`EncodeOptions::add_special`].
-    pub const fn add_special(self, add_special: bool) -> Self {
-        Self { add_special, ..self }
-    }
-
-    /// Sets [`EncodeOptions::parse_special`].
-    pub const fn parse_special(self, parse_special: bool) -> Self {
-        Self { parse_special, ..self }
-    }
-
-    /// Sets [`EncodeOptions::continues`].
-    pub const fn continues(self, continues: bool) -> Self {
-        Self { continues, ..self }
-    }
 }
+
+setters!(EncodeOptions: @const add_special(add_special: bool), @const parse_special(parse_special: bool),
+    @const continues(continues: bool));
 
 /// A text to encode. A text known to be UTF-8 is not checked again.
 #[derive(Debug, Clone, Copy)]
@@ -250,7 +238,8 @@ impl Tokenizer {
                     // If a special token's text is half a character, the other half remains.
                     let is_utf8 = is_utf8 && is_boundary(text, start) && is_boundary(text, end);
                     let fragment = Fragment { text: &text[start..end], start, after_special, continues, is_utf8 };
-                    if !S::SPANS || S::WORDS || !self.encode_tiled(fragment, model_scratch, ids, sink) {
+                    let is_separate = !S::SPANS || S::WORDS || model_scratch.sampler.is_some();
+                    if is_separate || !self.encode_tiled(fragment, model_scratch, ids, sink) {
                         self.model.encode(&self.vocabulary, fragment, model_scratch, sink);
                     }
                     after_special = false;
