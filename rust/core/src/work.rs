@@ -1,5 +1,13 @@
 //! Running work: cancellation, running out of memory, threads.
 
+/// Counts some steps of the current thread, in tests.
+macro_rules! count_steps {
+    ($steps:expr) => {
+        #[cfg(test)]
+        crate::work::steps::count($steps);
+    };
+}
+
 #[macro_use]
 pub(crate) mod heap;
 pub(crate) mod in_order;

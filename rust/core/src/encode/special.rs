@@ -186,8 +186,7 @@ impl Specials {
                 starts.keys(at).any(was_present);
                 return;
             }
-            #[cfg(test)]
-            crate::work::steps::count(1 + self.trie.longest_walk(&text[at..]));
+            count_steps!(1 + self.trie.longest_walk(&text[at..]));
             self.trie.common_prefix_matches(&text[at..]).for_each(|found| _ = was_present(found));
         };
         match self.few_first.as_deref() {
@@ -223,8 +222,7 @@ impl Special {
             ticker.tick();
             let from = start.max(range.start);
             let to = end.min(range.end);
-            #[cfg(test)]
-            crate::work::steps::count(1 + to.saturating_sub(from));
+            count_steps!(1 + to.saturating_sub(from));
             let Some(found) = text.get(from..to).and_then(|text| self.finder.find(text)) else {
                 rest = others;
                 continue;

@@ -12,7 +12,8 @@ pub(crate) trait HeapBytes {
     fn heap_bytes(&self) -> usize;
 }
 
-/// Implements [`HeapBytes`] for structs, given the fields that hold memory, if any.
+/// Implements [`HeapBytes`] for structs, given the fields that hold memory, if any; or for an enum, given what each
+/// variant holds.
 macro_rules! heap_bytes {
     ($($name:ident $(: $($field:tt),+)?);+) => {
         $(impl $crate::work::heap::HeapBytes for $name {
@@ -20,6 +21,15 @@ macro_rules! heap_bytes {
                 0 $($(+ $crate::work::heap::HeapBytes::heap_bytes(&self.$field))+)?
             }
         })+
+    };
+    ($name:ident { $($variant:pat => $held:expr),+ }) => {
+        impl $crate::work::heap::HeapBytes for $name {
+            fn heap_bytes(&self) -> usize {
+                match self {
+                    $($variant => $crate::work::heap::HeapBytes::heap_bytes($held),)+
+                }
+            }
+        }
     };
 }
 
@@ -33,7 +43,7 @@ macro_rules! no_heap_bytes {
         })*
     };
 }
-no_heap_bytes!(bool, u8, u16, u32, u64, i32, f32, f64, (u32, u32));
+no_heap_bytes!((), bool, u8, u16, u32, u64, i32, f32, f64, (u32, u32));
 
 impl<T: HeapBytes> HeapBytes for [T] {
     fn heap_bytes(&self) -> usize {

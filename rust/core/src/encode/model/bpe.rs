@@ -35,7 +35,6 @@ use crate::text::unicode::utf8::complete_len;
 use crate::token::TokenId;
 use crate::vocabulary::families::{Family, LINES};
 use crate::vocabulary::{Definition, Vocabulary};
-use crate::work::heap::HeapBytes;
 use crate::work::interrupt::once;
 use byte_tables::ByteTables;
 use character_tables::CharacterTables;
@@ -60,14 +59,7 @@ enum Symbols {
     Characters(Box<CharacterTables>),
 }
 
-impl HeapBytes for Symbols {
-    fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Bytes(tables) => tables.heap_bytes(),
-            Self::Characters(tables) => tables.heap_bytes(),
-        }
-    }
-}
+heap_bytes!(Symbols { Self::Bytes(tables) => tables, Self::Characters(tables) => tables });
 
 /// Scratch space of pieces over bytes.
 #[derive(Debug, Default)]

@@ -237,8 +237,7 @@ impl Automaton {
     /// the character's length. `near` is a prefix of `text` that contains `at`.
     #[inline(always)]
     fn step(&self, near: &[u8], text: &[u8], row: usize, at: usize) -> (usize, bool, usize) {
-        #[cfg(test)]
-        crate::work::steps::count(1);
+        count_steps!(1);
         let (class, len) = match near[at] {
             byte @ 0..0x80 => (self.alphabet.ascii(byte), 1),
             _ => {

@@ -65,8 +65,7 @@ impl Shape {
         let mut inside = None;
 
         while block_start < text.len() {
-            #[cfg(test)]
-            crate::work::steps::count(1);
+            count_steps!(1);
             let rest = &text[block_start..];
             let bytes = rest.first_chunk().unwrap_or_else(|| {
                 padded = [0; BLOCK];

@@ -59,8 +59,7 @@ impl DigitGroups {
 
     /// The length of the digit at `at`, if there is one.
     pub(super) fn digit_len(self, text: &[u8], at: usize) -> Option<usize> {
-        #[cfg(test)]
-        crate::work::steps::count(1);
+        count_steps!(1);
         if text[at] < 0x80 {
             return text[at].is_ascii_digit().then_some(1);
         }

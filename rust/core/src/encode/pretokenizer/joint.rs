@@ -124,8 +124,7 @@ fn walk(text: &[u8], learned: &mut Learned, place: &mut Cursor, piece: &mut impl
             return true;
         }
         // A character beyond ASCII, one with several ends of pieces or without a known entry, or the end of the text.
-        #[cfg(test)]
-        crate::work::steps::count(1);
+        count_steps!(1);
         let (class, len) = match text.get(place.at) {
             Some(&byte @ 0..0x80) => (learned.byte_class(byte), 1),
             Some(_) => {
@@ -184,8 +183,7 @@ fn walk_ascii(
     // Bit NEAR - 1 stands for the start of the block.
     let mut near_ends = 0;
     while let Some(&byte) = block.get(at) {
-        #[cfg(test)]
-        crate::work::steps::count(1);
+        count_steps!(1);
         let entry = learned.entry(row, learned.byte_class(byte));
         if entry.is_special() {
             break;

@@ -49,8 +49,7 @@ fn next_number(text: &[u8], mut at: usize) -> usize {
 /// Whether the character at `at` is a number, and its length.
 #[inline(always)]
 fn number_len(text: &[u8], at: usize) -> (bool, usize) {
-    #[cfg(test)]
-    crate::work::steps::count(1);
+    count_steps!(1);
     if text[at] < 0x80 {
         return (text[at].is_ascii_digit(), 1);
     }

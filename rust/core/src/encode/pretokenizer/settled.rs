@@ -121,8 +121,7 @@ fn last_start(stages: &[Settling], text: &[u8], at: usize) -> usize {
     let mut after = None;
     while at > 0 {
         ticker.tick();
-        #[cfg(test)]
-        crate::work::steps::count(1);
+        count_steps!(1);
         let start = utf8::floor(text, at - 1);
         let before = utf8::decode_lossy(text, start).0;
         let after = after.replace(before).unwrap_or_else(|| utf8::decode_lossy(text, at).0);

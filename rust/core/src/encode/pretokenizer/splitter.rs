@@ -12,7 +12,6 @@ use super::lines;
 use super::numbers;
 use super::shape::Shape;
 use crate::vocabulary::families::{Family, LINES, NUMBERS, THOUSANDS, WORDS};
-use crate::work::heap::HeapBytes;
 
 /// The compiled patterns of a family.
 #[derive(Debug)]
@@ -31,15 +30,11 @@ enum Patterns {
     Joint(Joint),
 }
 
-impl HeapBytes for Patterns {
-    fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Shape(_, automaton) => automaton.heap_bytes(),
-            Self::Lines | Self::Numbers => 0,
-            Self::Words(joint) | Self::Joint(joint) => joint.heap_bytes(),
-        }
-    }
-}
+heap_bytes!(Patterns {
+    Self::Shape(_, automaton) => automaton,
+    Self::Lines | Self::Numbers => &(),
+    Self::Words(joint) | Self::Joint(joint) => joint
+});
 
 impl Splitter {
     /// Compiles the patterns of a family.

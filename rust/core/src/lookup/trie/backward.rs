@@ -128,8 +128,7 @@ impl Backward {
     #[inline]
     pub(crate) fn step(&self, mut state: u32, byte: u8) -> u32 {
         loop {
-            #[cfg(test)]
-            crate::work::steps::count(1);
+            count_steps!(1);
             let child = self.keys.nodes[state as usize].base() ^ usize::from(byte);
             if self.keys.nodes.get(child).is_some_and(|node| node.label() == u64::from(byte)) {
                 return child as u32;

@@ -90,8 +90,7 @@ impl<'a> Cuts<'a> {
 
     /// What the character at `at` is if it is cut out before the pattern sees the text, and its length.
     fn cut_at(&self, at: usize) -> Option<(Cut, usize)> {
-        #[cfg(test)]
-        crate::work::steps::count(1);
+        count_steps!(1);
         let (code_point, len) = utf8::decode_valid(self.text, at)?;
         if self.shape.digits_first && unicode::flags(code_point).is_number() {
             Some((Cut::Number, len))
@@ -106,8 +105,7 @@ impl<'a> Cuts<'a> {
     fn number_end(&self, start: usize, end: usize) -> Option<usize> {
         let text = &self.text[..end];
         let number_len = |at| {
-            #[cfg(test)]
-            crate::work::steps::count(1);
+            count_steps!(1);
             let (code_point, len) = utf8::decode_valid(text, at)?;
             unicode::flags(code_point).is_number().then_some(len)
         };

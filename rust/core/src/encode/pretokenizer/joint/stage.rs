@@ -9,7 +9,6 @@
 
 use crate::encode::pretokenizer::automaton::Automaton;
 use crate::encode::pretokenizer::digits::DigitGroups;
-use crate::work::heap::HeapBytes;
 
 /// The most characters that the stages hold in total.
 pub(super) const MAX_HELD: usize = 64;
@@ -31,14 +30,7 @@ impl Stage {
     }
 }
 
-impl HeapBytes for Stage {
-    fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Pattern(automaton) => automaton.heap_bytes(),
-            Self::Digits(_) => 0,
-        }
-    }
-}
+heap_bytes!(Stage { Self::Pattern(automaton) => automaton, Self::Digits(_) => &() });
 
 /// What a stage takes and passes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
