@@ -11,10 +11,9 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::decode::{DecodeOptions, PieceOrder, TokenPieces, detokenize};
-use crate::encode::model::Fragment;
-use crate::encode::model::ModelScratch;
 use crate::encode::model::any::AnyModel;
 use crate::encode::model::lengths::Lengths;
+use crate::encode::model::{Fragment, ModelScratch, Task};
 use crate::encode::scratch::LazyScratch;
 use crate::encode::scratch::Scratch;
 use crate::encode::scratch::pool::ScratchPool;
@@ -175,7 +174,8 @@ impl Tokenizer {
         // llama.cpp tokenizes a newline before it repairs the vocabulary, so with the defaults of the model.
         let mut encoded: Vec<TokenId> = Vec::new();
         let fragment = Fragment { text: b"\n", start: 0, after_special: true, continues: false, is_utf8: true };
-        model.encode(&vocabulary, fragment, LazyScratch::new(0).get(), &mut encoded);
+        let mut scratch = LazyScratch::new(0);
+        model.encode(Task { vocabulary: &vocabulary, fragment, scratch: scratch.get(), sink: &mut encoded });
         vocabulary.set_newline(newline(&vocabulary, encoded.first().copied())?);
         vocabulary.repair(definition)?;
         model.apply_repairs(&vocabulary);
@@ -186,7 +186,7 @@ impl Tokenizer {
         let piece_order = OnceLock::new();
         // The first call would make a scratch space. It is made here, by encoding something with the repaired vocabulary.
         let mut first = Scratch::with_cache_limit(Scratch::DEFAULT_CACHE_LIMIT);
-        model.encode(&vocabulary, fragment, first.model.get(), &mut encoded);
+        model.encode(Task { vocabulary: &vocabulary, fragment, scratch: first.model.get(), sink: &mut encoded });
         if let Some(cache) = first.model.cache().filter(|_| model.has_cache() && vocabulary.len() >= MANY_TOKENS) {
             cache.reserve(vocabulary.len() / 4);
         }
@@ -240,7 +240,8 @@ impl Tokenizer {
                     let fragment = Fragment { text: &text[start..end], start, after_special, continues, is_utf8 };
                     let is_separate = !S::SPANS || S::WORDS || model_scratch.sampler.is_some();
                     if is_separate || !self.encode_tiled(fragment, model_scratch, ids, sink) {
-                        self.model.encode(&self.vocabulary, fragment, model_scratch, sink);
+                        let vocabulary = &self.vocabulary;
+                        self.model.encode(Task { vocabulary, fragment, scratch: model_scratch, sink });
                     }
                     after_special = false;
                 }
@@ -274,7 +275,7 @@ impl Tokenizer {
             return false;
         }
         ids.clear();
-        self.model.encode(&self.vocabulary, fragment, scratch, ids);
+        self.model.encode(Task { vocabulary: &self.vocabulary, fragment, scratch, sink: ids });
         lengths.push_all(ids, fragment, self.model.first_start(&self.vocabulary, fragment), sink)
     }
 

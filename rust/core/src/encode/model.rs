@@ -76,13 +76,7 @@ pub(crate) trait Model: HeapBytes + Sized + Send + Sync {
     fn apply_repairs(&mut self, _vocabulary: &Vocabulary) {}
 
     /// Pushes the tokens of one fragment.
-    fn encode<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    );
+    fn encode<S: Sink>(&self, task: Task<'_, S>);
 
     /// The least number of bytes that each token stands for, if the tokens tile a fragment of UTF-8.
     fn lengths(&self, _vocabulary: &Vocabulary) -> Option<Lengths> {
@@ -102,25 +96,26 @@ pub(crate) trait Model: HeapBytes + Sized + Send + Sync {
     }
 
     /// Pushes the settled tokens of a fragment that may continue, or all tokens at its end. Returns how many bytes of
-    /// it they take. `fragment` is what earlier calls left; at the end it may be empty. If it may continue, a character
+    /// it they take. The fragment is what earlier calls left; at the end it may be empty. If it may continue, a character
     /// at its end may be incomplete even if it is UTF-8.
-    fn encode_part<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        is_end: bool,
-        progress: &mut Progress,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) -> usize {
-        let len = if is_end { fragment.text.len() } else { self.settled(vocabulary, fragment) };
+    fn encode_part<S: Sink>(&self, task: Task<'_, S>, is_end: bool, progress: &mut Progress) -> usize {
+        let fragment = task.fragment;
+        let len = if is_end { fragment.text.len() } else { self.settled(task.vocabulary, fragment) };
         if len > 0 {
             let after_special = !std::mem::replace(&mut progress.has_begun, true);
             let fragment = Fragment { text: &fragment.text[..len], after_special, ..fragment };
-            self.encode(vocabulary, fragment, scratch, sink);
+            self.encode(Task { fragment, ..task });
         }
         len
     }
+}
+
+/// A fragment to encode, and what that takes.
+pub(crate) struct Task<'a, S> {
+    pub vocabulary: &'a Vocabulary,
+    pub fragment: Fragment<'a>,
+    pub scratch: &'a mut ModelScratch,
+    pub sink: &'a mut S,
 }
 
 /// The text between two special tokens.

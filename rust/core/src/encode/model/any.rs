@@ -3,7 +3,6 @@
 //! A [`Model`] is generic over its [`Sink`], so it cannot be a trait object. [`AnyModel`] is an enum instead: a
 //! fragment costs one `match`, and everything inside an algorithm is compiled for the given sink.
 
-use super::ModelScratch;
 use super::bpe::Bpe;
 use super::bpe::hybrid_dna::HybridDna;
 use super::bpe::whitespace::Whitespace;
@@ -20,7 +19,7 @@ use super::sampler::{Dropped, Dropping, Random, Sampler, Sampling, characters};
 use super::spm::{Spm, rank};
 use super::unigram::Unigram;
 use super::wordpiece::WordPiece;
-use super::{Fragment, Model};
+use super::{Fragment, Model, Task};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::text::unicode::utf8;
@@ -94,14 +93,8 @@ impl AnyModel {
 
     /// As [`Model::encode`].
     #[inline]
-    pub(crate) fn encode<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) {
-        dispatch!(self, model => model.encode(vocabulary, fragment, scratch, sink), ());
+    pub(crate) fn encode<S: Sink>(&self, task: Task<'_, S>) {
+        dispatch!(self, model => model.encode(task), ());
     }
 
     /// Whether the algorithm caches words.
@@ -159,17 +152,8 @@ impl AnyModel {
     }
 
     /// As [`Model::encode_part`].
-    pub(crate) fn encode_part<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        part: Fragment<'_>,
-        is_end: bool,
-        progress: &mut Progress,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) -> usize {
-        let len = part.text.len();
-        dispatch!(self, model => model.encode_part(vocabulary, part, is_end, progress, scratch, sink), len)
+    pub(crate) fn encode_part<S: Sink>(&self, task: Task<'_, S>, is_end: bool, progress: &mut Progress) -> usize {
+        dispatch!(self, model => model.encode_part(task, is_end, progress), task.fragment.text.len())
     }
 }
 

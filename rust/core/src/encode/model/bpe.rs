@@ -26,7 +26,7 @@ use std::sync::OnceLock;
 
 use super::lengths::Lengths;
 use super::merging::ranks::MergeRanks;
-use super::{Fragment, Model, ModelScratch};
+use super::{Fragment, Model, ModelScratch, Task};
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::pretokenizer::{Learned, SettledPieces, Splitter};
 use crate::encode::sink::Sink;
@@ -82,13 +82,7 @@ impl Model for Bpe {
         Ok(Self { splitter: Splitter::new(family), symbols, family, settled_pieces: OnceLock::new() })
     }
 
-    fn encode<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) {
+    fn encode<S: Sink>(&self, Task { vocabulary, fragment, scratch, sink }: Task<'_, S>) {
         let Fragment { text, start, is_utf8, .. } = fragment;
         match &self.symbols {
             Symbols::Bytes(tables) => {

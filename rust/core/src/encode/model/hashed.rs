@@ -6,7 +6,7 @@
 //! Deviations:
 //! 1. A vocabulary without tokens is an error; llama.cpp divides by zero.
 
-use crate::encode::model::{Fragment, Model, ModelScratch};
+use crate::encode::model::{Fragment, Model, Task};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::token::TokenId;
@@ -32,7 +32,7 @@ impl Model for Hashed {
         Ok(Self { num_tokens: vocabulary.len() as u64 })
     }
 
-    fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, _: &mut ModelScratch, sink: &mut S) {
+    fn encode<S: Sink>(&self, Task { fragment, sink, .. }: Task<'_, S>) {
         let mut start = fragment.start;
         for chunk in interrupt::ticking(fragment.text.chunks(CHUNK_LEN)) {
             let hash = chunk.iter().fold(0, |hash, &byte| hash * 31 + u64::from(byte));
@@ -49,6 +49,7 @@ impl Model for Hashed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encode::model::ModelScratch;
     use crate::encode::sink::Spans;
     use crate::vocabulary::Definition;
     use crate::vocabulary::strings::StringIndex;
@@ -62,7 +63,9 @@ mod tests {
         let fragment =
             Fragment { text: b"abcde\xFF\0", start: 7, after_special: true, continues: false, is_utf8: false };
         let mut out = Spans::default();
-        Hashed::new(&vocabulary, &definition)?.encode(&vocabulary, fragment, &mut ModelScratch::default(), &mut out);
+        let scratch = &mut ModelScratch::default();
+        let task = Task { vocabulary: &vocabulary, fragment, scratch, sink: &mut out };
+        Hashed::new(&vocabulary, &definition)?.encode(task);
         // 97·31⁴ + 98·31³ + 99·31² + 100·31 + 101 = 92,599,395 and 255·31 + 0 = 7,905.
         assert_eq!(out.ids, [395, 905]);
         assert_eq!(out.spans, [7..12, 12..14]);

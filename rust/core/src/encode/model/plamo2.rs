@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 
 use super::lengths::Lengths;
 use super::segmenter::{Segmenter, SegmenterBuilder};
-use super::{Fragment, Model, ModelScratch};
+use super::{Fragment, Model, ModelScratch, Task};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
@@ -84,13 +84,7 @@ impl Model for Plamo2 {
         Ok(Self { costs, byte_tokens, automaton, has_stoppers, window, segmenter: OnceLock::new() })
     }
 
-    fn encode<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) {
+    fn encode<S: Sink>(&self, Task { vocabulary, fragment, scratch, sink }: Task<'_, S>) {
         let rewritten = canonical(fragment, S::SPANS);
         let text = &rewritten.text[..];
         let start = self.start(fragment, text);
@@ -257,19 +251,16 @@ mod tests {
         let mut scratch = ModelScratch::default();
         let is_utf8 = std::str::from_utf8(text).is_ok();
         let fragment = Fragment { text, start: 1000, after_special: true, continues: false, is_utf8 };
-        model.encode(
-            &vocabulary,
-            Fragment { text: b"cab\xFF", is_utf8: false, ..fragment },
-            &mut scratch,
-            &mut Vec::new(),
-        );
-        model.encode(&vocabulary, fragment, &mut scratch, &mut out);
-        model.encode(&vocabulary, fragment, &mut scratch, &mut ids);
+        let vocabulary = &vocabulary;
+        let other = Fragment { text: b"cab\xFF", is_utf8: false, ..fragment };
+        model.encode(Task { vocabulary, fragment: other, scratch: &mut scratch, sink: &mut Vec::new() });
+        model.encode(Task { vocabulary, fragment, scratch: &mut scratch, sink: &mut out });
+        model.encode(Task { vocabulary, fragment, scratch: &mut scratch, sink: &mut ids });
         assert_eq!(ids, out.ids, "ids without spans");
         if is_utf8 {
-            let lengths = model.lengths(&vocabulary).unwrap();
+            let lengths = model.lengths(vocabulary).unwrap();
             let mut told = Spans::default();
-            assert!(lengths.push_all(&ids, fragment, model.first_start(&vocabulary, fragment), &mut told));
+            assert!(lengths.push_all(&ids, fragment, model.first_start(vocabulary, fragment), &mut told));
             assert_eq!((told.ids, told.spans), (out.ids.clone(), out.spans.clone()));
         }
         out

@@ -15,7 +15,7 @@
 mod starts;
 
 use crate::encode::model::progress::Progress;
-use crate::encode::model::{Fragment, Model, ModelScratch};
+use crate::encode::model::{Fragment, Model, Task};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::lookup::trie::DoubleArray;
@@ -57,26 +57,13 @@ impl Model for Rwkv {
         Ok(Self { starts: WalkStarts::new(&tokens), tokens, long })
     }
 
-    fn encode<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) {
-        self.encode_part(vocabulary, fragment, true, &mut Progress::default(), scratch, sink);
+    fn encode<S: Sink>(&self, task: Task<'_, S>) {
+        self.encode_part(task, true, &mut Progress::default());
     }
 
     /// Up to the first token that later text may make longer.
-    fn encode_part<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        is_end: bool,
-        _: &mut Progress,
-        _: &mut ModelScratch,
-        sink: &mut S,
-    ) -> usize {
+    fn encode_part<S: Sink>(&self, task: Task<'_, S>, is_end: bool, _: &mut Progress) -> usize {
+        let Task { vocabulary, fragment, sink, .. } = task;
         let Fragment { text, .. } = fragment;
         let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
         let Some(long) = self.long.as_ref().filter(|_| text.len() > SHORT) else {
@@ -141,6 +128,7 @@ fn push_longest<S: Sink>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encode::model::ModelScratch;
     use crate::encode::sink::Spans;
     use crate::vocabulary::Definition;
     use crate::vocabulary::strings::StringIndex;
@@ -151,12 +139,9 @@ mod tests {
         let vocabulary = Vocabulary::declare(&definition).unwrap();
         let mut out = Spans::default();
         let fragment = Fragment { text, start: 100, after_special: true, continues: false, is_utf8: false };
-        Rwkv::new(&vocabulary, &definition).unwrap().encode(
-            &vocabulary,
-            fragment,
-            &mut ModelScratch::default(),
-            &mut out,
-        );
+        let scratch = &mut ModelScratch::default();
+        let task = Task { vocabulary: &vocabulary, fragment, scratch, sink: &mut out };
+        Rwkv::new(&vocabulary, &definition).unwrap().encode(task);
         out
     }
 

@@ -18,7 +18,7 @@ use super::merging::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
 use super::merging::{SymbolSpan, runs};
 use super::sampler::{Dropped, Sampler, characters};
 use super::segmenter::{Segmenter, SegmenterBuilder};
-use super::{Fragment, Merger, Model, ModelScratch};
+use super::{Fragment, Merger, Model, ModelScratch, Task};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
@@ -59,13 +59,7 @@ impl Model for Spm {
         Ok(Self { byte_tokens, ascii, tables: OnceLock::new() })
     }
 
-    fn encode<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) {
+    fn encode<S: Sink>(&self, Task { vocabulary, fragment, scratch, sink }: Task<'_, S>) {
         let Fragment { text, start, .. } = fragment;
         let ModelScratch { cache, queue, merger, sampler, rewritten: prefixed, .. } = scratch;
         let is_prefixed = self.is_prefixed(vocabulary, fragment);

@@ -27,8 +27,8 @@ mod spans;
 use std::ops::Range;
 
 use crate::encode::model::progress::{Progress, UnigramProgress};
-use crate::encode::model::{Fragment, Model, ModelScratch};
-use crate::encode::normalizer::rewritten::{Rewritten, Traced};
+use crate::encode::model::{Fragment, Model, ModelScratch, Task};
+use crate::encode::normalizer::rewritten::Traced;
 use crate::encode::normalizer::unigram::UnigramNormalizer;
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
@@ -123,39 +123,25 @@ impl Model for Unigram {
         self.is_finite = unknown_score.is_finite() && scores.iter().all(|score| score.is_finite());
     }
 
-    fn encode<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) {
+    fn encode<S: Sink>(&self, Task { vocabulary, fragment, scratch, sink }: Task<'_, S>) {
         let text = fragment.text;
-        if let Some(sampler) = &mut scratch.sampler {
-            return self.sample(fragment, sampler, &mut scratch.rewritten, &mut scratch.unigram.paths, sink);
+        if scratch.sampler.is_some() {
+            return self.sample(Task { vocabulary, fragment, scratch, sink });
         }
         if text.len() <= self.max_cut_len()
             && (fragment.is_utf8 || std::str::from_utf8(text).is_ok())
-            && let Some(mut pass) = self.pass(vocabulary, fragment, scratch, sink)
+            && let Some(mut pass) = self.pass(Task { vocabulary, fragment, scratch, sink })
         {
             pass.scratch.unigram.after_unknown = false;
             return pass.encode();
         }
-        self.encode_whole(vocabulary, fragment, &mut scratch.rewritten, &mut scratch.unigram.lattice, sink);
+        self.encode_whole(Task { vocabulary, fragment, scratch, sink });
     }
 
     /// See [`advance`].
-    fn encode_part<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        is_end: bool,
-        progress: &mut Progress,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) -> usize {
+    fn encode_part<S: Sink>(&self, task: Task<'_, S>, is_end: bool, progress: &mut Progress) -> usize {
         let progress = progress.unigram.get_or_insert_with(|| Box::new(UnigramProgress::new(&self.normalizer)));
-        self.advance(vocabulary, fragment, is_end, progress, scratch, sink)
+        self.advance(task, is_end, progress)
     }
 }
 
@@ -167,13 +153,9 @@ impl Unigram {
 
     /// The encoding of a fragment by segments, if the vocabulary allows it.
     #[inline(always)]
-    fn pass<'a, S: Sink>(
-        &'a self,
-        vocabulary: &'a Vocabulary,
-        Fragment { text, start: offset, continues, .. }: Fragment<'a>,
-        scratch: &'a mut ModelScratch,
-        sink: &'a mut S,
-    ) -> Option<Pass<'a, S>> {
+    fn pass<'a, S: Sink>(&'a self, task: Task<'a, S>) -> Option<Pass<'a, S>> {
+        let Task { vocabulary, fragment, scratch, sink } = task;
+        let Fragment { text, start: offset, continues, .. } = fragment;
         let Self { normalizer, candidates, cuts, .. } = self;
         let cuts = cuts.as_ref()?;
         let characters = normalizer.characters()?;
@@ -181,14 +163,8 @@ impl Unigram {
     }
 
     /// Normalizes a fragment as a whole, and pushes its tokens.
-    fn encode_whole<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        normalized: &mut Rewritten<'static>,
-        lattice: &mut Lattice,
-        sink: &mut S,
-    ) {
+    fn encode_whole<S: Sink>(&self, Task { vocabulary, fragment, scratch, sink }: Task<'_, S>) {
+        let ModelScratch { rewritten: normalized, unigram: UnigramScratch { lattice, .. }, .. } = scratch;
         normalized.reset(fragment.start, S::SPANS);
         self.normalizer.normalize(fragment.text, fragment.continues, normalized);
         let sink = &mut Traced { sink, text: normalized };
@@ -335,7 +311,8 @@ mod tests {
             let complete = if is_end { text } else { &text[..utf8::complete_len(text)] };
             let is_utf8 = std::str::from_utf8(complete).is_ok();
             let fragment = Fragment { text, start: 0, after_special: true, continues: false, is_utf8 };
-            model.encode_part(vocabulary, fragment, is_end, &mut progress, &mut scratch, &mut ids)
+            let task = Task { vocabulary, fragment, scratch: &mut scratch, sink: &mut ids };
+            model.encode_part(task, is_end, &mut progress)
         };
         for part in text.chunks(len) {
             waiting.extend_from_slice(part);
@@ -353,14 +330,14 @@ mod tests {
         let [spans, _] = [false, true].map(|continues| {
             let mut spans = Spans::default();
             let mut scratch = ModelScratch::default();
-            let ModelScratch { rewritten: normalized, unigram: UnigramScratch { lattice, .. }, .. } = &mut scratch;
-            model.encode_whole(vocabulary, fragment(continues), normalized, lattice, &mut spans);
+            let fragment = fragment(continues);
+            model.encode_whole(Task { vocabulary, fragment, scratch: &mut scratch, sink: &mut spans });
             for cache in ["cold", "warm"] {
                 let mut ids: Vec<TokenId> = Vec::new();
                 let mut found = Spans::default();
-                model.encode(vocabulary, fragment(continues), &mut scratch, &mut ids);
+                model.encode(Task { vocabulary, fragment, scratch: &mut scratch, sink: &mut ids });
                 assert_eq!(ids, spans.ids, "cache {cache}");
-                model.encode(vocabulary, fragment(continues), &mut scratch, &mut found);
+                model.encode(Task { vocabulary, fragment, scratch: &mut scratch, sink: &mut found });
                 assert_eq!((&found.ids, &found.spans), (&spans.ids, &spans.spans), "cache {cache}");
             }
             if !continues {

@@ -21,7 +21,7 @@ pub(super) use matcher::NormalizedWord;
 use std::ops::Range;
 
 use super::cache::Probe;
-use crate::encode::model::{Fragment, Model, ModelScratch};
+use crate::encode::model::{Fragment, Model, ModelScratch, Task};
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::normalizer::wordpiece::{Class, WordPieceNormalizer};
 use crate::encode::sink::Sink;
@@ -60,7 +60,7 @@ impl Model for WordPiece {
         self.set_normalizer(vocabulary.settings(), vocabulary.special().unk.unwrap_or(NULL_TOKEN));
     }
 
-    fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, scratch: &mut ModelScratch, sink: &mut S) {
+    fn encode<S: Sink>(&self, Task { fragment, scratch, sink, .. }: Task<'_, S>) {
         let Fragment { text, start, continues, .. } = fragment;
         let rest_len = if continues { self.encode_rest_of_word(text, start, scratch, sink) } else { 0 };
         self.encode_text(&text[rest_len..], start + rest_len, scratch, sink);

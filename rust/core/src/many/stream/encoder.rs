@@ -18,9 +18,8 @@
 
 use std::borrow::Borrow;
 
-use crate::encode::model::Fragment;
-use crate::encode::model::ModelScratch;
 use crate::encode::model::progress::Progress;
+use crate::encode::model::{Fragment, ModelScratch, Task};
 use crate::encode::scratch::Scratch;
 use crate::encode::sink::Sink;
 use crate::encode::special::Item;
@@ -160,9 +159,9 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
         self.take(&[], sink)?;
         self.partition(true, sink);
         let tokenizer = self.tokenizer.borrow();
-        if let Some(progress) = self.progress {
+        if let Some(mut progress) = self.progress {
             tokenizer.pool().with(|mut scratch| {
-                end_fragment(tokenizer, &mut self.fragment, progress, scratch.model.get(), sink);
+                encode_part(tokenizer, &mut self.fragment, true, &mut progress, scratch.model.get(), sink);
                 ((), scratch)
             });
         }
@@ -192,13 +191,12 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
                         append(&mut fragment.text, &input.text[start..end]);
                         let progress = progress.get_or_insert_default();
                         if fragment.is_due() {
-                            let done = encode_part(tokenizer, &fragment.text, false, progress, model, sink);
-                            fragment.drop_start(done);
+                            encode_part(tokenizer, fragment, false, progress, model, sink);
                         }
                     }
                     Item::Token(id, ..) => {
-                        if let Some(progress) = progress.take() {
-                            end_fragment(tokenizer, fragment, progress, model, sink);
+                        if let Some(mut progress) = progress.take() {
+                            encode_part(tokenizer, fragment, true, &mut progress, model, sink);
                         }
                         sink.push(id, 0..0);
                     }
@@ -210,30 +208,23 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
     }
 }
 
-/// Pushes the tokens of the rest of a fragment.
-fn end_fragment<S: Sink>(
-    tokenizer: &Tokenizer,
-    fragment: &mut Waiting,
-    mut progress: Progress,
-    scratch: &mut ModelScratch,
-    sink: &mut S,
-) {
-    encode_part(tokenizer, &fragment.text, true, &mut progress, scratch, sink);
-    fragment.text.clear();
-    fragment.goal = 0;
-}
-
-/// Pushes the settled tokens of the current fragment, or all at its end. Returns how many bytes they take.
+/// Pushes the settled tokens of the current fragment, or all at its end, and drops the text that they take.
 fn encode_part<S: Sink>(
     tokenizer: &Tokenizer,
-    text: &[u8],
+    waiting: &mut Waiting,
     is_end: bool,
     progress: &mut Progress,
     scratch: &mut ModelScratch,
     sink: &mut S,
-) -> usize {
+) {
+    let text = &waiting.text[..];
     let complete = if is_end { text } else { &text[..complete_len(text)] };
     let is_utf8 = std::str::from_utf8(complete).is_ok();
     let fragment = Fragment { text, start: 0, after_special: true, continues: false, is_utf8 };
-    tokenizer.model().encode_part(tokenizer.vocabulary(), fragment, is_end, progress, scratch, sink)
+    let task = Task { vocabulary: tokenizer.vocabulary(), fragment, scratch, sink };
+    let done = tokenizer.model().encode_part(task, is_end, progress);
+    waiting.drop_start(done);
+    if is_end {
+        waiting.goal = 0;
+    }
 }

@@ -10,7 +10,7 @@ use memchr::memmem;
 
 use crate::encode::model::bpe::Bpe;
 use crate::encode::model::progress::Progress;
-use crate::encode::model::{Fragment, Model, ModelScratch};
+use crate::encode::model::{Fragment, Model, Task};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
@@ -40,36 +40,24 @@ impl Model for HybridDna {
         Ok(Self { bpe: Bpe::new(vocabulary, definition)?, tags })
     }
 
-    fn encode<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) {
-        self.encode_part(vocabulary, fragment, true, &mut Progress::default(), scratch, sink);
+    fn encode<S: Sink>(&self, task: Task<'_, S>) {
+        self.encode_part(task, true, &mut Progress::default());
     }
 
     /// An escaped space may be part of a tag, so a text in which spaces are escaped is settled only at its end.
-    fn encode_part<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        is_end: bool,
-        progress: &mut Progress,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) -> usize {
-        if !self.escapes(vocabulary) {
-            return self.encode_tagged(vocabulary, fragment, is_end, progress, scratch, sink);
+    fn encode_part<S: Sink>(&self, task: Task<'_, S>, is_end: bool, progress: &mut Progress) -> usize {
+        if !self.escapes(task.vocabulary) {
+            return self.encode_tagged(task, is_end, progress);
         }
         if !is_end {
             return 0;
         }
         // llama.cpp escapes spaces before it looks for tags.
+        let Task { vocabulary, fragment, scratch, sink } = task;
         let text = Rewritten::escaped(fragment.text, fragment.start, false, S::SPANS);
         let escaped = Fragment { text: &text.text, start: 0, ..fragment };
-        self.encode_tagged(vocabulary, escaped, true, progress, scratch, &mut Traced { sink, text: &text });
+        let sink = &mut Traced { sink, text: &text };
+        self.encode_tagged(Task { vocabulary, fragment: escaped, scratch, sink }, true, progress);
         fragment.text.len()
     }
 }
@@ -92,18 +80,9 @@ impl HybridDna {
     }
 
     /// As [`Model::encode_part`], for a text whose spaces are already escaped, if the vocabulary asks for it.
-    fn encode_tagged<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        is_end: bool,
-        progress: &mut Progress,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) -> usize {
-        let Some([open, close, oov]) = self.tags else {
-            return self.bpe.encode_part(vocabulary, fragment, is_end, progress, scratch, sink);
-        };
+    fn encode_tagged<S: Sink>(&self, task: Task<'_, S>, is_end: bool, progress: &mut Progress) -> usize {
+        let Some([open, close, oov]) = self.tags else { return self.bpe.encode_part(task, is_end, progress) };
+        let Task { vocabulary, fragment, scratch, sink } = task;
         let in_dna = &mut progress.in_dna;
         let mut at = 0;
         loop {
@@ -128,7 +107,8 @@ impl HybridDna {
             if *in_dna {
                 push_kmers(vocabulary, &rest[..len], start, oov, sink);
             } else if len > 0 {
-                self.bpe.encode(vocabulary, Fragment { text: &rest[..len], start, ..fragment }, scratch, sink);
+                let fragment = Fragment { text: &rest[..len], start, ..fragment };
+                self.bpe.encode(Task { vocabulary, fragment, scratch, sink });
             }
             at += len;
             if found.is_none() {

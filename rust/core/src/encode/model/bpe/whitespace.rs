@@ -8,7 +8,7 @@
 //! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD.
 
 use crate::encode::model::bpe::Bpe;
-use crate::encode::model::{Fragment, Model, ModelScratch};
+use crate::encode::model::{Fragment, Model, Task};
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
@@ -33,13 +33,7 @@ impl Model for Whitespace {
         Ok(Self { bpe: Bpe::new(vocabulary, definition)? })
     }
 
-    fn encode<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) {
+    fn encode<S: Sink>(&self, Task { vocabulary, fragment, scratch, sink }: Task<'_, S>) {
         let Settings { lowercase, escape_whitespaces, .. } = *vocabulary.settings();
         let text = fragment.text;
         let mut words = Words::new(fragment.start, S::SPANS);

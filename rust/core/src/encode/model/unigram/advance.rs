@@ -31,7 +31,7 @@ use super::Unigram;
 use super::lattice::{Candidates, Lattice};
 use super::segments::is_space;
 use crate::encode::model::progress::{UnigramProgress, Way};
-use crate::encode::model::{Fragment, ModelScratch};
+use crate::encode::model::{Fragment, Task};
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::sink::Sink;
 use crate::lookup::trie::backward::SHORT;
@@ -70,15 +70,8 @@ impl<S: Sink> Sink for Scored<'_, S> {
 
 impl Unigram {
     /// As [`Model::encode_part`](super::Model::encode_part).
-    pub(super) fn advance<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        is_end: bool,
-        progress: &mut UnigramProgress,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) -> usize {
+    pub(super) fn advance<S: Sink>(&self, task: Task<'_, S>, is_end: bool, progress: &mut UnigramProgress) -> usize {
+        let Task { vocabulary, fragment, scratch, sink } = task;
         let text = fragment.text;
         if progress.way != Way::SearchRest && !self.may_be_cut(fragment, progress.len) {
             progress.search(Way::SearchRest);
@@ -92,7 +85,8 @@ impl Unigram {
         }
         if progress.way == Way::Segments {
             let len = if is_end { text.len() - done } else { self.last_cut(&text[done..]) };
-            self.encode_segments(vocabulary, &text[done..done + len], progress, scratch, sink);
+            let fragment = Fragment { text: &text[done..done + len], ..fragment };
+            self.encode_segments(Task { vocabulary, fragment, scratch, sink }, progress);
             done += len;
             if text.len() - done > MAX_WAITING {
                 progress.search(Way::SearchWord);
@@ -136,23 +130,17 @@ impl Unigram {
     }
 
     /// Pushes the tokens of a part that starts and ends where the text may be cut.
-    fn encode_segments<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        text: &[u8],
-        progress: &mut UnigramProgress,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) {
+    fn encode_segments<S: Sink>(&self, task: Task<'_, S>, progress: &mut UnigramProgress) {
+        let Task { vocabulary, fragment, scratch, sink } = task;
         let sink = &mut Scored { sink, candidates: &self.candidates, score: 0.0 };
         (scratch.unigram.after_unknown, scratch.unigram.unknown_score) = (progress.after_unknown, 0.0);
-        let fragment = Fragment { text, start: 0, after_special: true, continues: progress.len > 0, is_utf8: true };
-        if let Some(mut pass) = self.pass(vocabulary, fragment, scratch, sink) {
+        let part = Fragment { continues: progress.len > 0, ..fragment };
+        if let Some(mut pass) = self.pass(Task { vocabulary, fragment: part, scratch, sink }) {
             pass.encode();
         }
         progress.score += sink.score + scratch.unigram.unknown_score;
         progress.after_unknown = scratch.unigram.after_unknown;
-        progress.len += text.len();
+        progress.len += fragment.text.len();
     }
 
     /// Searches more of a text. Pushes what is certain, or everything at the end of a text or word, and returns how

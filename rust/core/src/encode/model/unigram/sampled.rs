@@ -9,9 +9,9 @@
 //! with two exponentials for most matches; times k log k for the best k.
 
 use super::lattice::Candidates;
-use super::{Joined, Unigram, word_len};
-use crate::encode::model::Fragment;
+use super::{Joined, Unigram, UnigramScratch, word_len};
 use crate::encode::model::sampler::{Random, Sampler};
+use crate::encode::model::{Fragment, ModelScratch, Task};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::sink::Sink;
 use crate::error::EncodeError;
@@ -142,15 +142,10 @@ impl Paths {
 }
 
 impl Unigram {
-    /// Pushes the tokens of a random path through the lattice of a fragment.
-    pub(super) fn sample<S: Sink>(
-        &self,
-        fragment: Fragment<'_>,
-        Sampler { amount: alpha, random, .. }: &mut Sampler,
-        normalized: &mut Rewritten<'static>,
-        paths: &mut Paths,
-        sink: &mut S,
-    ) {
+    /// Pushes the tokens of a random path through the lattice of a fragment, if the scratch space has a sampler.
+    pub(super) fn sample<S: Sink>(&self, Task { fragment, scratch, sink, .. }: Task<'_, S>) {
+        let ModelScratch { sampler, rewritten: normalized, unigram: UnigramScratch { paths, .. }, .. } = scratch;
+        let Some(Sampler { amount: alpha, random, .. }) = sampler else { return };
         normalized.reset(fragment.start, S::SPANS);
         self.normalizer.normalize(fragment.text, fragment.continues, normalized);
         let sink = &mut Traced { sink, text: normalized };
