@@ -1,4 +1,4 @@
-//! Work on several threads: two tasks at once ([`join`]), or jobs that the calling thread hands out ([`share`]).
+//! Work on several threads: two functions at once ([`join`]), or jobs that the calling thread hands out ([`share`]).
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_millis(25);
 /// fails, and until then the other threads go on allocating.
 const THREAD_ROOM: usize = 64 << 20;
 
-/// Runs two tasks at once and returns both results: the second one on its own thread, or after the first one if no
+/// Runs two functions at once and returns both results: the second one on its own thread, or after the first one if no
 /// thread can be started. Then checks for an interrupt.
 pub(crate) fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync) -> (A, B) {
     if cfg!(not(feature = "threads")) {
