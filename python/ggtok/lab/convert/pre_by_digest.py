@@ -41,7 +41,7 @@ def known(library: Library, around: tuple[list[int], list[int]]) -> tuple[str | 
 
 
 def nearest(patterns: str) -> list[str]:
-    """One name each of the families whose patterns are the most like these."""
+    """One name each of the families whose patterns are the most like these; those with the most names come first."""
     from difflib import SequenceMatcher
 
     rows = families()
@@ -49,5 +49,8 @@ def nearest(patterns: str) -> list[str]:
         name: SequenceMatcher(None, "".join(row["patterns"]), patterns, autojunk=False).ratio()
         for name, row in rows.items()
     }
-    names = {row["family"]: name for name, row in reversed(pretokenizers().items())}
-    return [names[family] for family in sorted(likeness, key=lambda name: -likeness[name])[:3]]
+    names: dict[str, list[str]] = {}
+    for name, row in pretokenizers().items():
+        names.setdefault(row["family"], []).append(name)
+    order = sorted(likeness, key=lambda family: (-likeness[family], -len(names[family])))
+    return [names[family][0] for family in order[:3]]
