@@ -5,14 +5,19 @@ from __future__ import annotations
 import base64
 import json
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
 import tokenizers  # type: ignore[import-untyped,unused-ignore]
 from ggtok import Tokenizer, _ggtok
+from ggtok.lab.verify.child import Child
+from ggtok.lab.verify.library import find_library
+from ggtok.lab.verify.verify import REFERENCE
 from hypothesis import given
 from hypothesis import strategies as st
 from test_convert import documents
+from test_convert_json import fallback_json, small_json
 
 
 def imported_silently(content: Any, pre: str | None = None) -> tuple[Tokenizer, bool]:
@@ -119,3 +124,20 @@ def test_a_bpe_without_a_warning_keeps_its_ids(pre: str, lacks: str) -> None:
     assert is_silent == (pre == "gpt-2" and not lacks)
     if is_silent:
         assert_same_ids(content, tokenizer, ["the 22 333", "a  b", "\n a's", "3333 , a,", *documents()])
+
+
+def test_llama_cpp_opens_what_was_a_tokenizer_json(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp", reason="llama.cpp itself comes in the wheel xllamacpp")
+    whitespace = json.loads(fallback_json([], byte_fallback=False)) | {"pre_tokenizer": {"type": "Whitespace"}}
+    files = [*map(small_json, ("wordpiece", "unigram")), fallback_json([]).decode(), json.dumps(whitespace)]
+    llama_cpp = Child(REFERENCE, (find_library().path,), timeout=60)
+    try:
+        for at, (file, model) in enumerate(zip(files, ("bert", "t5", "llama", "whitespace"), strict=True)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tokenizer = Tokenizer.from_tokenizers_json(file.encode())
+            tokenizer.to_gguf(tmp_path / f"{at}.gguf")
+            assert tokenizer.vocab.model == model
+            assert llama_cpp.ask([("open", str(tmp_path / f"{at}.gguf"), {})]) == [("ok", len(tokenizer.vocab))]
+    finally:
+        llama_cpp.close()

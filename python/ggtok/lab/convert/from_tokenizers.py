@@ -255,7 +255,9 @@ def _bpe(
                 f"llama.cpp's converter does not know this pre-tokenizer ({reason}); give its name as pre, for example "
                 f"{near}"
             )
-    entries: dict[str, Any] = {"general.architecture": name, f"{GGML}model": name}
+    # llama.cpp has no architecture of this name.
+    architecture = "gpt2" if name == "whitespace" else name
+    entries: dict[str, Any] = {"general.architecture": architecture, f"{GGML}model": name}
     if name == "llama":
         message = "llama.cpp's converter gives all tokens of such a file one score, so they merge from left to right"
         advice = "convert the tokenizer.model of sentencepiece instead: from_sentencepiece reads it"
