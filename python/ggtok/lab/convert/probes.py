@@ -51,7 +51,8 @@ def warn_of_differences(tokenizer: BaseTokenizer, library: Library) -> None:
 def _texts(tokenizer: BaseTokenizer, library: Library) -> Iterator[list[str]]:
     yield from ([text] for text in TEXTS)
     # Characters that are not tokens go before the merges in tokenizers, and after them in llama.cpp.
-    sides = [[tokenizer.piece(id) for id in map(library.vocab.get, rule) if id] for rule in library.merges[:MAX_MERGES]]
+    rules = [[library.vocab[side] for side in rule] for rule in library.merges if library.vocab.keys() >= {*rule}]
+    sides = [[tokenizer.piece(id) for id in rule] for rule in rules[:MAX_MERGES]]
     for unknown in (char for char in RARE if not library.ids(char)):
         yield [unknown.join(side.decode("utf-8", "replace") for side in rule) for rule in sides]
     shapes: dict[str, str] = {}
@@ -65,7 +66,5 @@ def _texts(tokenizer: BaseTokenizer, library: Library) -> Iterator[list[str]]:
 
 def _shape(text: str) -> str:
     """The kinds of its characters; what goes on like that for three characters may go on."""
-    kinds = "".join(
-        char if char in "\r\n\t '" else "LDMPSC"["LNMPS".find(unicodedata.category(char)[0])] for char in text
-    )
+    kinds = "".join(char if char in "\r\n\t '" else unicodedata.category(char)[0] for char in text)
     return re.sub(r"(.)\1{2,}", r"\1\1\1", kinds, flags=re.DOTALL)
