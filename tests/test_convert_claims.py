@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import warnings
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any
 
 import pytest
 import tokenizers  # type: ignore[import-untyped,unused-ignore]
-from ggtok import Tokenizer, _ggtok
+from ggtok import ConversionError, Tokenizer, _ggtok
 from ggtok.lab.verify.child import Child
 from ggtok.lab.verify.library import find_library
 from ggtok.lab.verify.verify import REFERENCE
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.gguf_vocab import Vocab
+from oracles.spelling import BYTE_TOKENS
 from test_convert import documents
 from test_convert_json import fallback_json, small_json
 
@@ -141,3 +144,22 @@ def test_llama_cpp_opens_what_was_a_tokenizer_json(tmp_path: Path) -> None:
             assert llama_cpp.ask([("open", str(tmp_path / f"{at}.gguf"), {})]) == [("ok", len(tokenizer.vocab))]
     finally:
         llama_cpp.close()
+
+
+def test_merged_characters_must_be_tokens() -> None:
+    """Ranks know only pairs of tokens; SPM starts with characters, whatever they are."""
+    texts = [b"<unk>", *BYTE_TOKENS, b"a", b"ab"]
+    vocab = Vocab("llama", texts, [2, *[6] * 256, 1, 1], [float(-id) for id in range(len(texts))], unk=0)
+    tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    assert tokenizer.encode("ab", add_special=False)[-1] == len(texts) - 1
+    with pytest.raises(ConversionError, match="cannot make 'ab' of 'b', which is not a token"):
+        tokenizer.to_tokenizers_json(io.BytesIO())
+
+
+def test_an_unknown_token_may_be_a_word() -> None:
+    texts = [b"[CLS]", b"[SEP]", "\u2581unk".encode(), "\u2581a".encode()]
+    tokenizer = Tokenizer.from_gguf(Vocab("bert", texts, [3, 3, 1, 1], unk=2, bos=0, sep=1).gguf())
+    file = io.BytesIO()
+    tokenizer.to_tokenizers_json(file)
+    other = tokenizers.Tokenizer.from_str(file.getvalue().decode())
+    assert other.encode("a x", add_special_tokens=False).ids == tokenizer.encode("a x", add_special=False) == [3, 2]
