@@ -1,4 +1,4 @@
-"""What of a `tokenizer.json` llama.cpp's WordPiece and Unigram cannot express, so that ids differ.
+"""The parts of a `tokenizer.json` that llama.cpp's WordPiece and Unigram cannot express, so that ids differ.
 
 Source: huggingface/tokenizers `tokenizers/src`; llama.cpp `src/llama-vocab.cpp`, which has one normalizer for each of
 the two models, and cuts words at spaces. For a BPE, ids are compared instead (`probes.py`).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ..._ggtok import apply_charsmap
@@ -24,30 +25,31 @@ LONG_WORD = 100
 
 
 def not_expressed(kind: str, file: Json, charsmap: bytes) -> set[str]:
-    """Names of components, and what those that llama.cpp has do differently there.
+    """The names of components that llama.cpp lacks, and what the others do that it cannot.
 
     Args:
-        kind: The type of the model.
+        kind: The type of the model, `WordPiece` or `Unigram`.
         file: The `tokenizer.json`.
         charsmap: The character map of its normalizer.
     """
-    if kind == "BPE":
-        return set()
-    known, cases = (WORDPIECE, _wordpiece(file)) if kind == "WordPiece" else (UNIGRAM, _unigram(file, charsmap))
-    steps = [*_steps(file.get("normalizer"), "normalizers"), *_steps(file.get("pre_tokenizer"), "pretokenizers")]
-    components = {str(step["type"]) for step in steps if step.get("type")} - known
+    model, normalizers = mapping(file.get("model")), _steps(file.get("normalizer"), "normalizers")
+    pre_tokenizers = _steps(file.get("pre_tokenizer"), "pretokenizers")
+    steps = normalizers, pre_tokenizers
+    cases = _wordpiece(model, *steps) if kind == "WordPiece" else _unigram(model, *steps, charsmap)
+    known = WORDPIECE if kind == "WordPiece" else UNIGRAM
+    components = {str(step["type"]) for step in chain(*steps) if step.get("type")} - known
     details = {part for part, is_lost in cases.items() if is_lost}
     return components | (details - {"its normalizers", "its pre-tokenizers"}) if components else details
 
 
-def _wordpiece(file: Json) -> dict[str, Any]:
+def _wordpiece(model: Json, normalizers: list[Json], pre_tokenizers: list[Json]) -> dict[str, Any]:
     ours = [*before_bert(strips_accents=True)]
-    normalizers = [step for step in _steps(file.get("normalizer"), "normalizers") if step not in ours]
+    normalizers = [step for step in normalizers if step not in ours]
     bert = normalizers[0] if normalizers else {}
-    longest = mapping(file.get("model")).get("max_input_chars_per_word")
+    longest = model.get("max_input_chars_per_word")
     return {
         "its normalizers": _kinds(normalizers) != ["BertNormalizer"],
-        "its pre-tokenizers": _kinds(_steps(file.get("pre_tokenizer"), "pretokenizers")) != ["BertPreTokenizer"],
+        "its pre-tokenizers": _kinds(pre_tokenizers) != ["BertPreTokenizer"],
         "that control characters stay": not bert.get("clean_text", True),
         "that a Chinese character is part of a word": not bert.get("handle_chinese_chars", True),
         "that long words are unknown": type(longest) is int and longest < LONG_WORD,
@@ -60,26 +62,23 @@ class Spaces:
 
     are_merged: bool
     """Several become one."""
-    split: bool
-    """By all white space, before they are replaced."""
+    split_words: bool
+    """A text is split at all white space first."""
     scheme: object
-    """When one comes before a text: `always`, `first` or `never`."""
+    """Where one is put before a part of the text: `always`, `first` or `never`."""
 
     @classmethod
-    def of(cls, file: Json) -> Spaces:
-        pre_tokenizers = _steps(file.get("pre_tokenizer"), "pretokenizers")
+    def of(cls, normalizers: list[Json], pre_tokenizers: list[Json]) -> Spaces:
         metaspace = next((step for step in pre_tokenizers if step.get("type") == "Metaspace"), {})
         split = "WhitespaceSplit" in _kinds(pre_tokenizers)
-        merged = split or any(map(_merges_spaces, _steps(file.get("normalizer"), "normalizers")))
+        merged = split or any(map(_merges_spaces, normalizers))
         is_prefixed = metaspace.get("add_prefix_space", True)
         return cls(merged, split, metaspace.get("prepend_scheme", "always") if is_prefixed else "never")
 
 
-def _unigram(file: Json, charsmap: bytes) -> dict[str, Any]:
-    model, spaces = mapping(file.get("model")), Spaces.of(file)
-    normalizers = _steps(file.get("normalizer"), "normalizers")
-    pre_tokenizers = _steps(file.get("pre_tokenizer"), "pretokenizers")
-    merged, split, scheme = spaces.are_merged, spaces.split, spaces.scheme
+def _unigram(model: Json, normalizers: list[Json], pre_tokenizers: list[Json], charsmap: bytes) -> dict[str, Any]:
+    spaces = Spaces.of(normalizers, pre_tokenizers)
+    merged, split, scheme = spaces.are_merged, spaces.split_words, spaces.scheme
     stripped = {side for side in ("left", "right") for step in normalizers if step.get(f"strip_{side}")}
     replaced = [step for step in normalizers if step.get("type") == "Replace" and step != STRIP_SPACES]
     over_space = re.compile(f"[^{SPACE}]{SPACE}" if merged else f".{SPACE}")

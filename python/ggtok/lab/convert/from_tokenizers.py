@@ -84,7 +84,7 @@ def imported(
             _refuse("this is not a file of huggingface/tokenizers: it has no model with a type")
         case _:
             _refuse(f"llama.cpp has no model for one of type {kind!r}")
-    if lost := not_expressed(kind, file, entries.get(f"{GGML}precompiled_charsmap", b"")):
+    if kind != "BPE" and (lost := not_expressed(kind, file, entries.get(f"{GGML}precompiled_charsmap", b""))):
         message = f"llama.cpp cannot represent a part of the file: {', '.join(sorted(lost))}"
         warn_of(Finding("conversion-differs", "warning", message, ADVICE))
     tokens, name = entries.pop("tokens"), entries[f"{GGML}model"]
@@ -255,7 +255,7 @@ def _bpe(
                 f"llama.cpp's converter does not know this pre-tokenizer ({reason}); give its name as pre, for example "
                 f"{near}"
             )
-    # llama.cpp has no architecture of this name.
+    # There is a tokenizer model called whitespace, but no architecture: llama.cpp would refuse the file.
     architecture = "gpt2" if name == "whitespace" else name
     entries: dict[str, Any] = {"general.architecture": architecture, f"{GGML}model": name}
     if name == "llama":
@@ -306,14 +306,13 @@ def _ugm(file: Json, model: Json, added: dict[int, Added], special: set[int]) ->
     for id, token in added.items():
         rows[id] = rows[id] or token.row()
     entries: dict[str, Any] = {"general.architecture": "t5", f"{GGML}model": "t5", f"{GGML}pre": "default"}
-    spaces = Spaces.of(file)
-    entries |= {
-        f"{GGML}add_space_prefix": spaces.scheme != "never",
-        f"{GGML}remove_extra_whitespaces": spaces.are_merged,
-    }
+    normalizers = _steps(file.get("normalizer"), "normalizers")
+    spaces = Spaces.of(normalizers, _steps(file.get("pre_tokenizer"), "pretokenizers"))
+    entries[f"{GGML}add_space_prefix"] = spaces.scheme != "never"
+    entries[f"{GGML}remove_extra_whitespaces"] = spaces.are_merged
     if type(unknown) is int and 0 <= unknown < len(rows):
         entries[f"{GGML}unknown_token_id"] = unknown
-    for step in _steps(file.get("normalizer"), "normalizers"):
+    for step in normalizers:
         if step.get("type") == "Precompiled":
             try:
                 charsmap = base64.b64decode(step.get("precompiled_charsmap") or "", validate=True)

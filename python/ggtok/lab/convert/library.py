@@ -82,7 +82,8 @@ class Library:
         for char in "" if symbols else piece:
             spelled = [BYTE_TOKENS[byte] for byte in char.encode()]
             is_spelled = char not in vocab and model.get("byte_fallback") and vocab.keys() >= {*spelled}
-            symbols += spelled if is_spelled else [char] if char in vocab or unknown is not None else []
+            if is_spelled or char in vocab or unknown is not None:  # other characters are left out
+                symbols += spelled if is_spelled else [char]
         while len(symbols) > 1:
             rank, at = min((self.ranks.get(pair, len(self.ranks)), at) for at, pair in enumerate(pairwise(symbols)))
             if rank == len(self.ranks):

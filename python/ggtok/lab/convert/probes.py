@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import islice
 
 from ...tokenizer.base import BaseTokenizer
 from ...tokenizer.findings import Finding, warn_of
@@ -24,9 +25,11 @@ TEXTS = (
     "x_y!= \u20ac",
 )
 BESIDE = ("{}", "{}{}", "x{}", "{}x", "{}3", "{}!", "{}'s")
+"""What a token is tried beside."""
 MAX_TOKEN, MAX_SHAPES, MAX_MERGES = 12, 400, 20
 """The longest token that is tried, in characters, and how many shapes and merges are."""
 BETWEEN = "\x01"
+"""What is put between texts that are tried together."""
 RARE = "\U00010380qwxz"
 """Letters, of which a vocabulary may lack some."""
 
@@ -49,10 +52,11 @@ def warn_of_differences(tokenizer: BaseTokenizer, library: Library) -> None:
 
 
 def _texts(tokenizer: BaseTokenizer, library: Library) -> Iterator[list[str]]:
+    """Lists of texts, each to be tried together."""
     yield from ([text] for text in TEXTS)
     # Characters that are not tokens go before the merges in tokenizers, and after them in llama.cpp.
-    rules = [[library.vocab[side] for side in rule] for rule in library.merges if library.vocab.keys() >= {*rule}]
-    sides = [[tokenizer.piece(id) for id in rule] for rule in rules[:MAX_MERGES]]
+    rules = islice((rule for rule in library.merges if library.vocab.keys() >= {*rule}), MAX_MERGES)
+    sides = [[tokenizer.piece(library.vocab[side]) for side in rule] for rule in rules]
     for unknown in (char for char in RARE if not library.ids(char)):
         yield [unknown.join(side.decode("utf-8", "replace") for side in rule) for rule in sides]
     shapes: dict[str, str] = {}

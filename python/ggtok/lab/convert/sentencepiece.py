@@ -128,11 +128,12 @@ def imported(data: bytes, vocab_size: int | None) -> bytes:
         entries[f"{GGML}remove_extra_whitespaces"] = bool(normalizer.get(REMOVE_SPACES, 1))
         if normalizer.get(CHARSMAP):
             entries[f"{GGML}precompiled_charsmap"] = normalizer[CHARSMAP]
+    # Of equal ones, the first counts.
     ids = {text: id for id, (text, _, kind) in reversed([*enumerate(pieces)]) if kind == CONTROL_PIECE}
     for name, number in SPECIAL_PIECES.items():
         if (id := ids.get(trainer.get(number) or DEFAULT_PIECES[name])) is not None:
             entries[GGML + SPECIAL[name]] = id
-        elif name in ("bos", "eos"):  # or llama.cpp adds another token
+        elif name in ("bos", "eos"):  # llama.cpp would take another token for it
             entries[GGML + FLAGS[f"add_{name}"]] = False
     unknown = next((id for id, (*_, kind) in enumerate(pieces) if kind == UNKNOWN_PIECE), None)
     if unknown is not None:
