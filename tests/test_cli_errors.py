@@ -13,7 +13,7 @@ import ggtok
 import pytest
 from conftest import VOCABULARIES
 from ggtok.cli import group
-from ggtok.cli.output import OPTIONS
+from ggtok.cli.output import with_options
 from test_cli import call
 
 FILES = {
@@ -149,8 +149,42 @@ def test_the_library_names_no_options_of_the_command() -> None:
         if place.parts[0] != "cli" and place not in PRINT_COMMANDS:
             found = {word for text in messages(path) for word in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
             assert not found & known, path
-    for argument, option in OPTIONS.items():
-        assert option.split()[0].rstrip("=") in known, argument
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("name it with library=PATH", "name it with --libllama PATH"),
+        ("; offline=False reads it, offline=True does not", "; --online reads it, --offline does not"),
+        ("pass template='a b', template_text=, or", "pass --template 'a b', --template-file, or"),
+        ("max_length without too_long='drop': give skip_bad", "--max-length without --too-long drop: give --skip-bad"),
+        ("raw=True needs trust=True", "--raw needs --trust"),
+        ('open it with overrides={"a.pre": "gpt-2"}', "open it with --override-kv a.pre=str:gpt-2"),
+        (
+            'overrides={"a.b": ...} or overrides={"a.c": False}',
+            "--override-kv a.b=TYPE:VALUE or --override-kv a.c=bool:false",
+        ),
+        ("with normalize_corpus_only=True only", "with --set normalize_corpus_only=true only"),
+        ("max_lengths and x.raw=1 are not arguments", "max_lengths and x.raw=1 are not arguments"),
+    ],
+)
+def test_messages_name_options_for_arguments(message: str, expected: str) -> None:
+    assert with_options(message) == expected
+    assert set(re.findall(r"--[a-z-]+", expected)) <= set(options(group))
+
+
+NOT_OF_COMMANDS = {"refuse_user_defined=True", "match='"}
+"""Arguments in messages about calls that no command makes."""
+
+
+def test_every_message_that_names_an_argument_is_translated() -> None:
+    package = Path(ggtok.__file__).parent
+    paths = [
+        path for part in ("chat", "corpus", "lab", "stores", "tokenizer") for path in (package / part).rglob("*.py")
+    ]
+    texts = [with_options(text) for path in paths for text in messages(path)]
+    left = {word for text in texts for word in re.findall(r"\b[a-z_]+=(?:True|False|')", text)}
+    assert left == NOT_OF_COMMANDS
 
 
 def test_what_is_read_as_text_is_said_with_the_option() -> None:

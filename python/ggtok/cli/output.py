@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -25,17 +26,20 @@ UNUSUAL = re.compile(r"[^\n\t\x20-\x7e\u200c\u200d]")
 OBEYED = ("Cc", "Cf", "Zl", "Zp")
 """Categories of characters that a terminal does obey: control, formatting such as U+202E, and ends of lines."""
 
+ARGUMENT = re.compile(
+    r"""(?x) (?<![\w.]) (?: (input_format | max_length | pad_id | skip_bad) \b
+    | (library | offline | parse_special | raw | template | template_text | too_long | tools | trust | \w+_only) =
+      (True | False | '[^']*' | (?=[A-Z\W]|$))
+    | overrides=\{"([^"]+)":\ (?: "([^"]+)" | (False) | \.\.\. )\} )"""
+)
+"""An argument that the library's messages name."""
+
 OPTIONS = {
-    "input_format": "--input-format",
-    "library=": "--libllama ",
-    "parse_special=True": "--parse-special",
-    "offline=True": "--offline",
+    "library": "--libllama ",
     "offline=False": "--online",
-    "template='chatml'": "--template chatml",
-    "template_text=": "--template-file",
-    "tools='tools'": "--tools tools",
+    "normalize_corpus_only=True": "--set normalize_corpus_only=true",
 }
-"""What arguments that the library's messages name are called on the command line."""
+"""What arguments are called on the command line, except those that have the name of their option."""
 
 CELL = "━"
 """What bars are made of."""
@@ -51,9 +55,16 @@ def to_stderr(message: str) -> None:
 
 def with_options(message: str) -> str:
     """A message of the library, with options for the arguments that it names."""
-    for argument, option in OPTIONS.items():
-        message = message.replace(argument, option)
-    return message
+    return ARGUMENT.sub(_option, message)
+
+
+def _option(argument: re.Match[str]) -> str:
+    alone, name, value, key, text, is_false = argument.groups()
+    if key:
+        return f"--override-kv {key}={f'str:{text}' if text else 'bool:false' if is_false else 'TYPE:VALUE'}"
+    known = OPTIONS.get(argument[0].rstrip("="))
+    option = known or "--" + (alone or name).replace("_", "-").replace("template-text", "template-file")
+    return option if known or value in (None, "", "True") else f"{option} {shlex.quote(value[1:-1])}"
 
 
 def printable(text: str) -> str:

@@ -20,7 +20,7 @@ from ...lab.releases import parse
 from ...stores.find import is_url, located
 from ...tokenizer.findings import Finding, TokenizerWarning
 from ..options import OUTPUT, Model, as_json, takes_models
-from ..output import lossless, print_json, printable, to_stderr
+from ..output import lossless, print_json, printable, to_stderr, with_options
 from ..table import print_listed
 from .edit import write
 
@@ -79,7 +79,7 @@ def command(models: list[Model], as_json: bool, llama_cpp: str | None, fix: str 
         if as_json:
             print_json(file=file, findings=[finding._asdict() for finding in findings])
             continue
-        lines = [*map(str, findings)] or ["no problems"]
+        lines = [with_options(str(finding)) for finding in findings] or ["no problems"]
         if any(repair := repair_of(findings)):
             lines.append(f"mend it with: {_command(name, repair)}")
         if not sys.stdout.isatty():
