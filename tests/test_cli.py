@@ -370,3 +370,16 @@ def test_ctrl_c(arguments: list[str], text: bytes) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
         assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize(("cause", "code"), [(KeyboardInterrupt(), 130), (ValueError(), None)])
+def test_ctrl_c_while_a_name_is_set(cause: BaseException, code: int | None) -> None:
+    """Python 3.11 makes a `RuntimeError` of what is raised then; others are shown."""
+    error = RuntimeError("Error calling __set_name__")
+    error.__cause__ = cause
+    with mock.patch("ggtok.cli._run", side_effect=error):
+        if code is None:
+            with pytest.raises(RuntimeError, match="__set_name__"):
+                call("count")
+        else:
+            assert call("count").code == code

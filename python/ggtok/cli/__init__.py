@@ -93,7 +93,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         give_up_output()
         return 1
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # Python 3.11 makes a RuntimeError of a Ctrl-C while it calls `__set_name__`, as imports of dataclasses do.
+        if isinstance(error, RuntimeError) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         give_up_output()
         if argv is None:
             os._exit(130)  # at once: freeing a tokenizer and long lists takes longer than people wait

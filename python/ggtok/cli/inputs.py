@@ -12,7 +12,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import click
 
 from ..errors import GgtokError
+from ..tokenizer.files import read_pipe
 from ..tokenizer.metadata import BOM
 from .options import Command, repeatable, setting, shared
 from .output import lossless, printable, to_stderr
@@ -113,8 +114,7 @@ class Source:
 
     def _read(self, file: Any) -> bytes:
         try:
-            _wait(file)
-            return bytes(file.read1(PART))
+            return read_pipe(file, PART)
         except OSError as error:
             raise OSError(error.errno, error.strerror, self.name) from None
 
@@ -142,19 +142,6 @@ class Source:
         else:
             for texts in rows.texts(self):
                 yield from texts
-
-
-def _wait(file: Any) -> None:
-    """Waits for the next bytes of a pipe or a terminal, or its end.
-
-    Python notices a Ctrl-C that comes just before a read only when that ends, which may be never.
-    """
-    from select import select
-
-    with suppress(io.UnsupportedOperation):  # bytes in memory have no file number
-        number = file.fileno()
-        while os.name != "nt" and not select([number], [], [], 0.1)[0]:
-            pass
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from .metadata import MAX_BYTES, Prefix, Source
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import BinaryIO, Protocol
+    from typing import Any, BinaryIO, Protocol
 
     class SupportsWrite(Protocol):
         """A binary file, or anything else that is written to like one."""
@@ -42,6 +42,20 @@ def read(source: Source) -> bytes:
     with Prefix.open(source) as prefix:
         prefix.reaches(MAX_BYTES if prefix.total is None else prefix.total)
         return prefix.data
+
+
+def read_pipe(file: Any, size: int) -> bytes:
+    """At most this many bytes of a pipe, a terminal or another file: what is there, once there is something.
+
+    Python notices a Ctrl-C that comes just before a read only when that ends, which may be never. So this waits first.
+    """
+    from select import select
+
+    with suppress(io.UnsupportedOperation):  # bytes in memory have no file number
+        number = file.fileno()
+        while os.name != "nt" and not select([number], [], [], 0.1)[0]:
+            pass
+    return bytes(file.read1(size))
 
 
 def check_target(

@@ -59,12 +59,18 @@ impl Spaces {
                     append(out, plain);
                 }
                 bytes = rest;
-                // The most common string of the first pass.
-                if let [b' ', after @ ..] = rest
-                    && after.first().is_some_and(|mark| b".,!?".contains(mark))
-                {
-                    bytes = after;
-                    continue;
+                // The most common strings of the first and the second pass.
+                match *rest {
+                    [b' ', b'.' | b',' | b'!' | b'?', ..] => {
+                        bytes = &rest[1..];
+                        continue;
+                    }
+                    [b' ', value @ b'\'', b' ', next, ..] if !matches!(next, b'.' | b',' | b'!' | b'?') => {
+                        emit(Byte { value, is_prompt }, out);
+                        bytes = &rest[3..];
+                        continue;
+                    }
+                    _ => {}
                 }
             }
             if let Some((&value, rest)) = bytes.split_first() {
@@ -122,8 +128,9 @@ impl Spaces {
 /// How many bytes stay, whatever the passes do: those before a space that is the last byte, or before another space, a
 /// mark or an apostrophe.
 fn num_plain(bytes: &[u8]) -> usize {
-    let may_go = |&at: &usize| bytes.get(at + 1).is_none_or(|next| b" .,!?'".contains(next));
-    memchr::memchr_iter(b' ', bytes).find(may_go).unwrap_or(bytes.len())
+    let may_go = |pair: &[u8]| matches!(pair, [b' ', b' ' | b'.' | b',' | b'!' | b'?' | b'\'']);
+    let end = bytes.len() - usize::from(bytes.ends_with(b" "));
+    bytes.windows(2).position(may_go).unwrap_or(end)
 }
 
 fn emit(byte: Byte, out: &mut Vec<u8>) {
