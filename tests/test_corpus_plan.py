@@ -119,11 +119,11 @@ def test_the_order_does_not_depend_on_how_tables_are_cut(
 
 def shuffled(blocks: list[list[int]], seed: int) -> list[tuple[int, list[int]]]:
     written: list[pa.Table] = []
-    shuffler, first = Shuffler(seed, "00000"), 0
+    shuffler, first = Shuffler(seed, "00000", written.append), 0
     for block in blocks:
-        written += shuffler.push(table(block, first))
+        shuffler.push(table(block, first))
         first += len(block)
-    written += shuffler.flush()
+    shuffler.flush()
     return [(row["n"], row[IDS]) for part in written for row in part.to_pylist()]
 
 

@@ -6,7 +6,7 @@ Lists have offsets of 32 bits in Spark and for most trainers, and of 64 in a bat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -54,20 +54,22 @@ def _split(values: npt.NDArray[Any], sizes: Lengths) -> list[npt.NDArray[Any]]:
     return np.split(values, np.cumsum(sizes)[:-1]) if len(sizes) else []
 
 
-def short(rows: pa.LargeListArray) -> list[pa.ListArray]:
-    """The rows as arrays of lists with 32-bit offsets, each of at most `MOST_IDS` items in all.
+def short(arrays: Iterable[pa.LargeListArray], kind: pa.DataType) -> pa.ChunkedArray:
+    """The rows of arrays as lists with 32-bit offsets: chunks of at most `MOST_IDS` items in all.
 
     Raises `CorpusError` if a single row has more.
     """
-    offsets, pieces, start = rows.offsets.to_numpy(), [], 0
-    while start < len(rows):
-        end = int(offsets.searchsorted(offsets[start] + MOST_IDS, side="right")) - 1
-        if end <= start:
-            num_items = offsets[start + 1] - offsets[start]
-            raise CorpusError(f"a document has {num_items} tokens, and a list holds at most {MOST_IDS}")
-        own = offsets[start : end + 1] - offsets[start]
-        items = rows.values.slice(offsets[start], own[-1])
-        nulls = rows.slice(start, end - start).is_null() if rows.null_count else None
-        pieces.append(pa.ListArray.from_arrays(pa.array(own.astype(np.int32)), items, mask=nulls))
-        start = end
-    return pieces
+    chunks = []
+    for rows in arrays:
+        offsets, start = rows.offsets.to_numpy(), 0
+        while start < len(rows):
+            end = int(offsets.searchsorted(offsets[start] + MOST_IDS, side="right")) - 1
+            if end <= start:
+                num_items = offsets[start + 1] - offsets[start]
+                raise CorpusError(f"a document has {num_items} tokens, and a list holds at most {MOST_IDS}")
+            own = offsets[start : end + 1] - offsets[start]
+            items = rows.values.slice(offsets[start], own[-1])
+            nulls = rows.slice(start, end - start).is_null() if rows.null_count else None
+            chunks.append(pa.ListArray.from_arrays(pa.array(own.astype(np.int32)), items, mask=nulls))
+            start = end
+    return pa.chunked_array(chunks, pa.list_(kind))

@@ -19,11 +19,10 @@ keeping the list sorted costs little.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
 from typing import Any
 
 from .blocks import BOUNDARIES, IDS, MASK, num_tokens
-from .grouping import Groups
+from .grouping import Groups, Write
 from .lists import flat
 from .packages import np, npt, pa
 from .pieces import Numbers, cut, gathered
@@ -43,36 +42,25 @@ COUNTED = ("num_documents", "num_empty", "num_cut", "num_sequences", "num_tokens
 tokens of documents; and tokens of padding. Together, these tokens fill the sequences."""
 
 
-class Packer:
-    """Takes tables of documents and yields tables of sequences."""
+class Packer(Groups):
+    """Takes tables of documents, and writes tables of sequences.
 
-    def __init__(self, length: int, pad_id: int) -> None:
+    The columns `input_ids` and, if present, `assistant_mask` are packed. The sequences have these columns and
+    `cu_seqlens`. Raises `CorpusError` if a list is null.
+    """
+
+    def __init__(self, length: int, pad_id: int, write: Write) -> None:
+        super().__init__(window(length), lambda table: num_tokens(table[IDS]), write)
         self.length, self.pad_id = length, pad_id
         self.report = dict.fromkeys(COUNTED, 0)
-        self._groups = Groups(window(length))
 
-    def push(self, table: pa.Table) -> Iterator[pa.Table]:
-        """Adds documents. Their columns `input_ids` and, if present, `assistant_mask` are packed.
-
-        Yields tables with these columns and `cu_seqlens`, once a window is complete.
-
-        Raises `CorpusError` if a list is null.
-        """
-        tokens = table.select([name for name in (IDS, MASK) if name in table.column_names])
-        for full in self._groups.push(tokens, num_tokens(table[IDS])):
-            yield from self._packed(full)
-
-    def flush(self) -> Iterator[pa.Table]:
-        """Packs the documents that are left."""
-        for rest in self._groups.flush():
-            yield from self._packed(rest)
-
-    def _packed(self, table: pa.Table) -> Iterator[pa.Table]:
-        lengths = num_tokens(table[IDS])
+    def finish(self, group: pa.Table) -> None:
+        """Packs a window."""
+        lengths = num_tokens(group[IDS])
         values = {
-            name: np.concatenate([flat(table[name]), np.full(self.length, fill, dtype)])
+            name: np.concatenate([flat(group[name]), np.full(self.length, fill, dtype)])
             for name, fill, dtype in ((IDS, self.pad_id, np.int32), (MASK, 0, np.int8))
-            if name in table.column_names
+            if name in group.column_names
         }
         _, starts, sizes = cut(lengths[lengths > 0], self.length)
         sequences = in_order(best_fit_decreasing(sizes, self.length))
@@ -95,7 +83,8 @@ class Packer:
         for first in range(0, num_sequences, step):
             count = min(step, num_sequences - first)
             begin, end = np.searchsorted(sequences, [first, first + count])
-            yield self._table(starts[begin:end], sizes[begin:end], sequences[begin:end] - first, count, values)
+            pieces = starts[begin:end], sizes[begin:end], sequences[begin:end] - first
+            self._write(self._table(*pieces, count, values))
 
     def _table(
         self, starts: Numbers, sizes: Numbers, sequences: Numbers, count: int, values: dict[str, npt.NDArray[Any]]

@@ -50,5 +50,5 @@ def in_pieces(table: pa.Table, most: int, overlap: int) -> pa.Table:
     columns = dict(zip(others.column_names, others.columns, strict=True))
     for name, kind in kinds.items():
         rows = pa.LargeListArray.from_arrays(offsets, pa.array(values[name], kind))
-        columns[name] = pa.chunked_array(short(rows), pa.list_(kind))
+        columns[name] = short([rows], kind)
     return pa.table(columns)

@@ -139,7 +139,7 @@ def inputs(
     names, weights = [os.fspath(source) for source in sources], weights or {}
     for name, weight in weights.items():
         if name not in names:
-            raise CorpusError(f"a weight is for {name!r}, which is not one of the sources{nearest(name, names)}")
+            raise CorpusError(f"a weight is for {name!r}, which is not one of the sources{nearest(name, tuple(names))}")
         most = 1 if name == STANDARD_INPUT else MOST_PASSES  # which can be read only once
         if not 0 < weight <= most:
             raise CorpusError(f"its weight must be more than 0 and at most {most}, not {weight}", source=name)
@@ -293,7 +293,7 @@ def endings(path: str) -> tuple[str, str | None]:
 def _missing(path: str) -> str:
     folder = os.path.dirname(path) or "."
     try:
-        names = sorted(os.listdir(folder))
+        names = tuple(sorted(os.listdir(folder)))
     except OSError:
         return "no such file, and no such folder"
     return "no such file" + nearest(os.path.basename(path), names)

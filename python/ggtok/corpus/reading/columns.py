@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from ...errors import CorpusError
 from ..blocks import BLOCK_SIZE, ROW, BadRow, Block, picked
-from ..grouping import Groups, text_sizes
+from ..grouping import grouped, text_sizes
 from ..names import check_column
 from ..packages import np, pa, pc
 from ..settings import Reading
@@ -62,8 +62,7 @@ def blocks(batches: Iterator[Batch], source: Input, first_row: int, reading: Rea
         for rows, num_bytes in batches:
             table, bad = _documents(rows, source, row, reading)
             row += rows.num_rows
-            groups = Groups(BLOCK_SIZE, fits=True)
-            parts = [*groups.push(table, text_sizes(table.column(reading.field))), *groups.flush()] or [table]
+            parts = grouped(table, BLOCK_SIZE, lambda part: text_sizes(part[reading.field])) or [table]
             firsts = [0, *(part.column(ROW)[0].as_py() for part in parts[1:]), row]
             for number, (part, (first, after)) in enumerate(zip(parts, pairwise(firsts), strict=True)):
                 near = [each for each in bad if first <= each.row < after]
@@ -94,9 +93,9 @@ def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading)
         if reading.nulls == "error":
             reason = f"column {reading.field!r} is null"
             bad += [BadRow(source.name, row + int(at), reason) for at in np.flatnonzero(is_null)]
-    for at, reason, data in broken(texts, reading.field):
+    for at, reason, data in broken(texts):
         is_document[at] = False
-        bad.append(BadRow(source.name, row + at, reason, data[: BadRow.MOST_DATA]))
+        bad.append(BadRow(source.name, row + at, f"column {reading.field!r}: {reason}", data[: BadRow.MOST_DATA]))
     others = [name for name in wanted(reading) if name != reading.field]
     kept = [_column(batch, name) for name in others]
     for name, column in zip(others, kept, strict=True):

@@ -18,7 +18,7 @@ from ..names import nearest
 from ..packages import pa
 from ..settings import Reading
 from ..sources import Input
-from ..table import not_utf8
+from ..table import broken
 from .streams import Stream
 
 MOST_LINE = 1 << 30
@@ -68,7 +68,7 @@ def parse(data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, 
     bad = []
     for number, first, last, reason, names in bad_lines:
         excerpt = data[first : min(last, first + BadRow.MOST_DATA)]
-        bad.append(BadRow(source.name, number, reason + nearest(reading.field, names or ()), excerpt))
+        bad.append(BadRow(source.name, number, reason + nearest(reading.field, tuple(names or ())), excerpt))
     return num_lines, pa.Table.from_arrays(arrays, [reading.field, *others, ROW]), bad
 
 
@@ -110,18 +110,10 @@ def _whole(source: Input, row: int, reading: Reading) -> Block:
         data = stream.read(MOST_LINE + 1)
         num_bytes = stream.position
     data = data.removeprefix(MARK)
-    offsets = array("q", [0, len(data)])
-    texts = pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
-    reason = None
-    if len(data) > MOST_LINE:
-        reason = f"the text has more than {MOST_LINE:,} bytes"
-    else:
-        try:
-            texts = texts.cast(pa.large_utf8())
-        except pa.ArrowInvalid:
-            reason = not_utf8(data)
-    bad = [] if reason is None else [BadRow(source.name, row, reason, data[: BadRow.MOST_DATA])]
-    if bad:
-        texts = pa.array([], pa.large_utf8())
-    rows = pa.array([row] * len(texts), pa.int64())
-    return Block(pa.Table.from_arrays([texts, rows], [reading.field, ROW]), bad, num_bytes)
+    buffers = [None, pa.py_buffer(array("q", [0, len(data)])), pa.py_buffer(data)]
+    texts = pa.Array.from_buffers(pa.large_utf8(), 1, buffers)
+    is_long = len(data) > MOST_LINE
+    reasons = [f"the text has more than {MOST_LINE:,} bytes"] if is_long else [why for _, why, _ in broken(texts)]
+    bad = [BadRow(source.name, row, reason, data[: BadRow.MOST_DATA]) for reason in reasons]
+    table = pa.Table.from_arrays([texts, pa.array([row])], [reading.field, ROW])
+    return Block(table.slice(0, 1 - len(bad)), bad, num_bytes)
