@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from ggtok.corpus import packing
 from ggtok.corpus.blocks import BOUNDARIES, IDS, MASK
+from ggtok.corpus.lists import cut
 from ggtok.corpus.packing import Packer, best_fit_decreasing, in_order
-from ggtok.corpus.pieces import cut
 from hypothesis import given
 from hypothesis import strategies as st
 

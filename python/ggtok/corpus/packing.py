@@ -23,9 +23,8 @@ from typing import Any
 
 from .blocks import BOUNDARIES, IDS, MASK, num_tokens
 from .grouping import Groups, Write
-from .lists import flat
+from .lists import Numbers, cut, flat, gathered
 from .packages import np, npt, pa
-from .pieces import Numbers, cut, gathered
 from .sums import add
 
 TABLE_TOKENS = 1 << 20
@@ -67,16 +66,9 @@ class Packer(Groups):
         order = np.argsort(sequences, kind="stable")
         num_sequences = int(sequences.max()) + 1 if len(sequences) else 0
 
-        total = int(lengths.sum())
-        counts = {
-            "num_documents": len(lengths),
-            "num_empty": int((lengths == 0).sum()),
-            "num_cut": int((lengths > self.length).sum()),
-            "num_sequences": num_sequences,
-            "num_tokens": total,
-            "num_padding": num_sequences * self.length - total,
-        }
-        add(self.report, counts)
+        total, num_empty, num_long = lengths.sum(), (lengths == 0).sum(), (lengths > self.length).sum()
+        counts = len(lengths), num_empty, num_long, num_sequences, total, num_sequences * self.length - total
+        add(self.report, dict(zip(COUNTED, map(int, counts), strict=True)))
 
         starts, sizes, sequences = starts[order], sizes[order], sequences[order]
         step = max(1, TABLE_TOKENS // self.length)

@@ -13,10 +13,10 @@ from .blocks import IDS, INPUT, MASK, ROW, SOURCE, BadRow, Block, num_tokens
 from .documents import Documents, Watch, parted
 from .folder import Folder
 from .grouping import Groups, text_sizes
+from .lists import in_pieces
 from .manifest import VALIDATION, Shard
 from .packages import np, pa
 from .packing import Packer
-from .pieces import in_pieces
 from .plan import Part, Task
 from .settings import Settings
 from .shuffling import Shuffler

@@ -140,7 +140,7 @@ class TableWriter(ShardWriter):
                             yield numbers if column == MASK else np.concatenate(parts)
                         continue
                     name = column if column in group.column_names else WRITTEN[column]
-                    for values in documents(group.combine_chunks(), name):
+                    for values in documents(group, name):
                         yield (values != NOT_LEARNED).astype(np.int8) if name == LABELS else values
         except (pa.ArrowException, OSError) as error:
             raise CorpusError(f"this cannot be read: {error}", source=path.name) from error
