@@ -111,18 +111,15 @@ def encode_block(
 ) -> Block:
     """The documents of a block with their tokens, and all its bad rows: those that the reader found come first.
 
-    Texts are taken to be UTF-8 if their column says so, since the reader has looked. A conversation that cannot be
-    rendered is a bad row. Raises what `encode_table` does for all else.
+    The columns are taken to be there, and texts to be UTF-8 if their column says so, since the reader has looked. A
+    conversation that cannot be rendered is a bad row. Raises what `encode_table` does for all else.
     """
     table = block.table
-    column = _column(table, encoding)
     new = [ids, MASK] if encoding.is_chat else [ids]
     if taken := next((name for name in new if name in table.column_names), None):
         raise CorpusError(f"the table has a column {taken!r} already: rename it, or choose another name with ids=")
     eos_id = _eos_to_append(tokenizer, encoding)
     if encoding.is_chat:
-        for name in (*encoding.others, *([encoding.tools] if encoding.tools is not None else [])):
-            check_column(name, table.column_names)
         return _limited(encode_chats(block, tokenizer, encoding, eos_id, ids), new, encoding)
     options = num_threads(threads), None, "right", encoding.add_special, encoding.parse_special, False, eos_id
 
@@ -130,7 +127,8 @@ def encode_block(
         return Batch(encode_batch(tokenizer, texts, *options), None).to_arrow()
 
     rearrange = partial(infilled, encoding=encoding, tokenizer=tokenizer, encode=encode)
-    tokens = ((rearrange if encoding.fim else encode)(chunk) for chunk in column.chunks if len(chunk))
+    chunks = filter(len, table.column(encoding.field).chunks)
+    tokens = map(rearrange if encoding.fim else encode, chunks)
     return _limited(replace(block, table=table.append_column(ids, short(tokens, pa.int32()))), new, encoding)
 
 
@@ -138,16 +136,19 @@ def encode_rows(
     table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, threads: int | None, ids: str
 ) -> pa.Table:
     """The table with the tokens of its rows. Raises what `encode_table` does."""
-    source = f"column {encoding.field!r}"
-    block = Block(table, [], 0, source)
-    column = _column(table, encoding)
-    start = 1
+    source, start = f"column {encoding.field!r}", 1
+    for name in (encoding.field, *encoding.others, *([] if encoding.tools is None else [encoding.tools])):
+        check_column(name, table.column_names)
+    column = table.column(encoding.field)
+    if not holds_documents(column.type, encoding.is_chat):
+        wanted = "lists of messages or their JSON text" if encoding.is_chat else "strings or binary"
+        raise CorpusError(f"{source} must hold {wanted}, not {column.type}")
     for chunk in [] if encoding.is_chat else column.chunks:
         for row, *_ in broken(plain(chunk)):
             problem = "the text is not UTF-8 (a binary column may hold any bytes)"
             raise CorpusError(problem, source=source, row=start + row)
         start += len(chunk)
-    encoded = encode_block(block, tokenizer, encoding, threads, ids)
+    encoded = encode_block(Block(table, [], 0, source), tokenizer, encoding, threads, ids)
     if encoded.bad:
         raise CorpusError(encoded.bad[0].reason, source=source, row=encoded.bad[0].row)
     warn_of_found(encoded.found)
@@ -181,17 +182,6 @@ def _eos_to_append(tokenizer: BaseTokenizer, encoding: Encoding) -> int | None:
     else:
         has_eos = vocab.add_eos and "add_eos" in FLAGS_READ.get(vocab.kind, ())
     return None if has_eos and encoding.add_special and not encoding.is_chat else vocab.eos_id
-
-
-def _column(table: pa.Table, encoding: Encoding) -> pa.ChunkedArray:
-    """The column of the documents. Raises `CorpusError` unless exactly one has this name, and its type is right."""
-    field = encoding.field
-    check_column(field, table.column_names)
-    column = table.column(field)
-    if not holds_documents(column.type, encoding.is_chat):
-        wanted = "lists of messages or their JSON text" if encoding.is_chat else "strings or binary"
-        raise CorpusError(f"column {field!r} must hold {wanted}, not {column.type}")
-    return column
 
 
 def holds_documents(type: pa.DataType, is_chat: bool) -> bool:
