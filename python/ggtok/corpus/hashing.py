@@ -26,17 +26,14 @@ class Hashes:
     def add(self, table: pa.Table) -> None:
         """Adds documents. The numbers of their rows and inputs do not count."""
         for name in table.column_names if table.num_rows else ():
-            for chunk in table.column(name).chunks if name not in (INPUT, ROW) else ():
-                self._add(name, chunk)
-
-    def _add(self, name: str, array: pa.Array) -> None:
-        if not (pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)):
-            array = pa.array(map(repr, array.to_pylist()), pa.large_string())
-        lengths = pc.fill_null(pc.binary_length(array), -1).to_numpy()
-        self._of_part[name, "lengths"].update(lengths.data)
-        _, offsets, data = array.buffers()
-        ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-        self._of_part[name, "bytes"].update(memoryview(data or b"")[ends[0] : ends[-1]])
+            for array in table.column(name).chunks if name not in (INPUT, ROW) else ():
+                if not (pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)):
+                    array = pa.array(map(repr, array.to_pylist()), pa.large_string())
+                lengths = pc.fill_null(pc.binary_length(array), -1).to_numpy()
+                self._of_part[name, "lengths"].update(lengths.data)
+                _, offsets, data = array.buffers()
+                ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+                self._of_part[name, "bytes"].update(memoryview(data or b"")[ends[0] : ends[-1]])
 
     def hex(self) -> str:
         """The hash; nothing if there were no documents."""

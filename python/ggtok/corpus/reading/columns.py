@@ -87,7 +87,8 @@ def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading)
     if texts.null_count:
         is_null = texts.is_null().to_numpy(zero_copy_only=False)
         if reading.nulls == "empty":
-            texts = _with_empty(texts, reading.is_chat)
+            empty: Any = ("[]" if reading.is_chat else "") if is_text(texts.type) else []
+            texts = pc.if_else(texts.is_valid(), texts, pa.scalar(empty, texts.type))
         else:
             is_document &= ~is_null
         if reading.nulls == "error":
@@ -96,21 +97,14 @@ def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading)
     for at, reason, data in broken(texts):
         is_document[at] = False
         bad.append(BadRow(source.name, row + at, f"column {reading.field!r}: {reason}", data[: BadRow.MOST_DATA]))
-    others = [name for name in wanted(reading) if name != reading.field]
-    kept = [_column(batch, name) for name in others]
-    for name, column in zip(others, kept, strict=True):
+    kept = {name: _column(batch, name) for name in wanted(reading) if name != reading.field}
+    for name, column in kept.items():
         try:
             column.validate(full=True)
         except pa.ArrowInvalid as error:
             raise CorpusError(f"column {name!r} is damaged: {error}", source=source.name, row=row) from error
     rows = pa.array(np.arange(row, row + num_rows, dtype=np.int64))
-    table = pa.Table.from_arrays([texts, *kept, rows], [reading.field, *others, ROW])
+    table = pa.Table.from_arrays([texts, *kept.values(), rows], [reading.field, *kept, ROW])
     if not is_document.all():
         table = picked(table, is_document)
     return table, sorted(bad, key=lambda each: each.row)
-
-
-def _with_empty(texts: pa.Array, is_chat: bool) -> pa.Array:
-    """Nulls replaced by empty texts or lists."""
-    empty: Any = ("[]" if is_chat else "") if is_text(texts.type) else []
-    return pc.if_else(texts.is_valid(), texts, pa.scalar(empty, texts.type))
