@@ -320,7 +320,7 @@ def _part(part: Iterable[int], found: list[Input]) -> Part:
     if any(input.size is None for input in found):
         raise CorpusError("standard input cannot be divided into parts")
     names = "\0".join(sorted(input.name for input in found))
-    return Part(*numbers, len(found), sha256(names.encode()).hexdigest())
+    return Part(numbers[0], numbers[1], len(found), sha256(names.encode()).hexdigest())
 
 
 def _bound(max_bad: float | None) -> float | None:

@@ -148,9 +148,8 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
             remove_unlisted(folder, manifest)
         _check_bad(manifest.sums(), options.max_bad)
         sizes = folder.sizes()
-        for shard in manifest.shards:
-            if not is_present(shard, sizes):
-                raise CorpusError(f"files of shard {shard.name} have gone: run it again", source=str(folder.at()))
+        if gone := next((shard.name for shard in manifest.shards if not is_present(shard, sizes)), None):
+            raise CorpusError(f"files of shard {gone} have gone: run it again", source=str(folder.at()))
         if not manifest.complete or folder.journal in sizes:  # else the last run was killed just before
             manifest.complete = True
             manifest.shards.sort(key=lambda shard: (int(shard.task), shard.number))

@@ -39,17 +39,15 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
         return
     row, position = first_row, 0
     with Stream(source, start if start or end else None) as stream:
-        for data, too_long in _whole_lines(stream, None if end is None else end - start, start == 0):
+        for data, length in _whole_lines(stream, None if end is None else end - start, start == 0):
             num_bytes, position = stream.position - position, stream.position
-            if too_long:
-                reason = f"the line has {too_long:,} bytes, more than {MOST_LINE:,}"
-                bad = [BadRow(source.name, row, reason, data[: BadRow.MOST_DATA])]
-                yield Block(parse(b"", row, source, reading)[1], bad, num_bytes)
-                row += 1
-            else:
-                num_lines, table, bad = parse(data, row, source, reading)
-                yield Block(table, bad, num_bytes)
-                row += num_lines
+            is_whole = len(data) == length
+            num_lines, table, bad = parse(data if is_whole else b"", row, source, reading)
+            if not is_whole:
+                reason = f"the line has {length:,} bytes, more than {MOST_LINE:,}"
+                num_lines, bad = 1, [BadRow(source.name, row, reason, data[: BadRow.MOST_DATA])]
+            yield Block(table, bad, num_bytes)
+            row += num_lines
 
 
 def parse(data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, Any, list[BadRow]]:
@@ -75,7 +73,7 @@ def parse(data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, 
 def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[tuple[bytes, int]]:
     """The next `size` bytes, about `BLOCK_SIZE` at a time. A line that is longer than that is alone.
 
-    One that is longer than `MOST_LINE` is cut short, and its number of bytes comes with it; else 0.
+    The number of bytes comes with them. A line that is longer than `MOST_LINE` is cut short.
 
     O(bytes): every byte is searched once for the end of its line, and copied once.
     """
@@ -97,11 +95,11 @@ def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[
             else:
                 held.append(part)
             if end:
-                yield b"".join(held), num_held if num_held > MOST_LINE else 0
+                yield b"".join(held), num_held
                 held, num_held = [], 0
             start += len(part)
     if num_held:
-        yield b"".join(held), num_held if num_held > MOST_LINE else 0
+        yield b"".join(held), num_held
 
 
 def _whole(source: Input, row: int, reading: Reading) -> Block:
