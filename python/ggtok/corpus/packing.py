@@ -122,29 +122,27 @@ def best_fit_decreasing(sizes: Numbers, capacity: int) -> Numbers:
     for size, count in zip(different[::-1].tolist(), counts[::-1].tolist(), strict=True):
         while count:
             place = bisect_left(spaces, size)
-            if place < len(spaces):
-                space = spaces[place]
+            is_open = place < len(spaces)
+            space = spaces[place] if is_open else capacity
+            each = space // size  # the next piece of this size fits best into the same sequence
+            needed = -(-count // each)
+            if is_open:
                 candidates = open_sequences[space]
-                each = space // size  # the next piece of this size fits best into the same sequence
-                needed = -(-count // each)
                 chosen = candidates[-needed:]
                 del candidates[-len(chosen) :]
                 if not candidates:
                     del open_sequences[space], spaces[place]
             else:
-                space, each = capacity, capacity // size
-                chosen = list(range(num_sequences, num_sequences - (-count // each)))
-                num_sequences += len(chosen)
+                chosen = list(range(num_sequences, num_sequences + needed))
+                num_sequences += needed
             for number in chosen:
                 taken = min(each, count)
                 placed += [number] * taken
                 count -= taken
-                left = space - taken * size
-                if left and left not in open_sequences:
-                    open_sequences[left] = []
-                    insort(spaces, left)
-                if left:
-                    open_sequences[left].append(number)
+                if left := space - taken * size:
+                    if left not in open_sequences:
+                        insort(spaces, left)
+                    open_sequences.setdefault(left, []).append(number)
 
     sequences = np.empty(len(sizes), np.int64)
     sequences[order] = placed

@@ -172,8 +172,8 @@ def _figures(encoded: Block, settings: Settings) -> Shard:
     sources: Any = zip(numbers.tolist(), zip(*of_inputs, strict=True), strict=True)
     figures = Shard("", documents=len(lengths), tokens=int(lengths.sum()), text_bytes=int(sizes.sum()))
     figures.input_bytes, figures.rejected, figures.found = encoded.num_bytes, len(encoded.bad), encoded.found
-    counted = "dropped" if settings.encoding.too_long == "drop" else "cut"
-    setattr(figures, counted, encoded.num_long)
+    counts = (0, encoded.num_long) if settings.encoding.too_long == "drop" else (encoded.num_long, 0)
+    figures.cut, figures.dropped = counts
     figures.lengths = {bits: documents for bits, documents in enumerate(of_bits) if documents}
     figures.sources = dict(sources)
     return figures

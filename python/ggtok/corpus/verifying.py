@@ -159,12 +159,10 @@ def _check_documents(job: Job, shards: list[Shard], limit: int | None, found: Ve
     gone = {number: reason for number, input in enumerate(inputs) if (reason := _gone(input)) is not None}
     if settings.reading.is_chat:
         own = "the corpus's own template" if settings.encoding.template_text is not None else "the tokenizer's template"
-        found.notes.append(
-            f"conversations were rendered again by {own}, and their texts have nothing to be compared with"
-        )
-    found.notes += [
-        f"{inputs[number].name} {reason}: its documents are not compared" for number, reason in gone.items()
-    ]
+        note = f"conversations were rendered again by {own}, and their texts have nothing to be compared with"
+        found.notes.append(note)
+    for number, reason in gone.items():
+        found.notes.append(f"{inputs[number].name} {reason}: its documents are not compared")
     streams: dict[str, Documents] = {}
     """The stream of the previous shard, which continues where that ended."""
     for shard in shards:
