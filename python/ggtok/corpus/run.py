@@ -262,7 +262,7 @@ def _on_threads(
     The first exception, or Ctrl-C, ends all of them: `send` raises in them.
     """
     guard, changed, stop = Lock(), Event(), Event()
-    num_left = len(items)
+    num_left, shown = len(items), replace(state)
 
     def send(done: tuple[int, int, int]) -> None:
         with guard:
@@ -286,10 +286,10 @@ def _on_threads(
                 num_left -= 1
             changed.set()
 
-    def report() -> None:
-        now = replace(state, finished=[*state.finished])
-        del state.finished[: len(now.finished)]  # others may have been added
-        progress(now)
+    def update() -> None:
+        finished = [*state.finished]
+        del state.finished[: len(finished)]  # others may have been added
+        vars(shown).update(vars(state), finished=finished)
 
     with ThreadPoolExecutor(max(min(threads, len(items)), 1)) as pool:
         futures = [pool.submit(call, item) for item in items]
@@ -297,11 +297,13 @@ def _on_threads(
             while num_left:
                 changed.wait(POLL)
                 changed.clear()
-                report()
+                update()
+                progress(shown)
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
-    report()
+            update()
+    progress(shown)
     errors = (future.exception() for future in futures if not future.cancelled())
     failure = next((error for error in errors if error is not None and not isinstance(error, _Stopped)), None)
     try:
