@@ -41,13 +41,11 @@ class Hashes:
         return xxhash.xxh3_128(b"".join(digests)).hexdigest() if digests else ""
 
 
-def places(documents: pa.ChunkedArray, key: str) -> npt.NDArray[np.float64]:
-    """A place from 0 to 1 for each document, which depends on its text and the key alone: equal texts have the same."""
-    return draws(documents, key)[:, 0]
-
-
 def draws(documents: pa.ChunkedArray | pa.Array, key: str) -> npt.NDArray[np.float64]:
-    """Four such places for each document, independent of each other."""
+    """Four numbers from 0 to 1 for each document, independent of each other.
+
+    They depend on its text and the key alone: equal texts have the same.
+    """
     texts = (each if isinstance(each, bytes) else str(each).encode() for each in documents.to_pylist())
     digests = b"".join(sha256(key.encode() + text).digest() for text in texts)
     return np.asarray((np.frombuffer(digests, ">u8").reshape(-1, 4) >> 11) * 2.0**-53)  # as many bits as a float has

@@ -23,14 +23,9 @@ Batch: TypeAlias = "tuple[pa.RecordBatch, int]"
 """A few rows of a file, and their share of its bytes."""
 
 
-def wanted(reading: Reading) -> list[str]:
-    """The columns that are read, each once."""
-    return list(dict.fromkeys([reading.field, *reading.columns]))
-
-
 def check(source: Input, schema: pa.Schema, reading: Reading) -> None:
     """Raises `CorpusError` if a column is missing, or if the column of texts has the wrong type."""
-    for name in wanted(reading):
+    for name in (reading.field, *reading.columns):
         try:
             kind = _column(schema.empty_table(), name).type
         except (KeyError, pa.ArrowException):
@@ -97,7 +92,7 @@ def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading)
     for at, reason, data in broken(texts):
         is_document[at] = False
         bad.append(BadRow(source.name, row + at, f"column {reading.field!r}: {reason}", data[: BadRow.MOST_DATA]))
-    kept = {name: _column(batch, name) for name in wanted(reading) if name != reading.field}
+    kept = {name: _column(batch, name) for name in reading.columns}
     for name, column in kept.items():
         try:
             column.validate(full=True)

@@ -52,11 +52,10 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
 
 def parse(data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, Any, list[BadRow]]:
     """The number of lines, the table of those that are documents, and the others."""
-    others = tuple(name for name in reading.columns if name != reading.field)
     if source.format == "lines":
         found = text_lines(data, row)
     else:
-        found = json_lines(data, row, reading.field, reading.is_chat, others, reading.nulls)
+        found = json_lines(data, row, reading.field, reading.is_chat, reading.columns, reading.nulls)
     num_lines, rows, columns, bad_lines = found
     arrays = []
     for offsets, validity, values in columns:
@@ -67,7 +66,7 @@ def parse(data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, 
     for number, first, last, reason, names in bad_lines:
         excerpt = data[first : min(last, first + BadRow.MOST_DATA)]
         bad.append(BadRow(source.name, number, reason + nearest(reading.field, tuple(names or ())), excerpt))
-    return num_lines, pa.Table.from_arrays(arrays, [reading.field, *others, ROW]), bad
+    return num_lines, pa.Table.from_arrays(arrays, [reading.field, *reading.columns, ROW]), bad
 
 
 def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[tuple[bytes, int]]:
