@@ -41,7 +41,7 @@ class Job:
     threads: int
     """Threads that encode, per task."""
     done: dict[str, Shard] = field(default_factory=dict)
-    """The shards of earlier runs by their names."""
+    """The finished shards of tasks that have not ended, by their names."""
     run: int = 0
     """The number of this run."""
     part: Part | None = None
