@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 from ggtok.corpus import build, info, reading, run, verify
 from ggtok.corpus.child import Child
+from ggtok.corpus.documents import Watch
 from ggtok.corpus.writing import writer_of
 from ggtok.errors import CorpusError, GgtokError
 
@@ -491,13 +492,11 @@ def test_info_adds_up(folder: Path, tmp_path: Path) -> None:
     assert sum(source.tokens for source in found.sources) == found.tokens == sum(lengths)
     assert [source.documents for source in found.sources] == [1500, 1500, 1000]
     assert found.text_bytes == sum(len(t.encode()) for t in [*texts(1500, 1), *texts(1500, 2), *texts(1000, 3)])
-    found.to_html(tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text()
+    page = found._repr_html_()
     assert f"{found.tokens:,}" in page
     assert "b.jsonl.gz" in page
     assert json.loads(json.dumps(found.to_dict()))["documents"] == 4000
-    assert "b.jsonl.gz" in found._repr_html_()
-    assert "0 more" not in page + found._repr_html_()
+    assert "0 more" not in page
 
 
 def test_the_smallest_sources_are_summed_up(tmp_path: Path) -> None:
@@ -585,13 +584,13 @@ def test_a_run_does_not_look_at_all_tasks_for_each_message(monkeypatch: pytest.M
         looked += 1
         return is_done(future)
 
-    def work(item: int, send: Callable[[object], None]) -> int:
+    def work(item: int, send: Watch) -> int:
         for _ in range(100 if item == 299 else 1):
             time.sleep(0.001)
             send((1, 0, 0))
         return item
 
     monkeypatch.setattr(Future, "done", counted)
-    assert run._on_threads(work, [*range(300)], 2, state, lambda state: None, lambda shard: None) == [*range(300)]
+    assert run._on_threads(work, [*range(300)], 2, state, lambda state: None) == [*range(300)]
     assert state.bytes == 399
     assert looked < 3000

@@ -16,7 +16,7 @@ from ggtok.corpus.blocks import BLOCK_SIZE, ROW, BadRow, Block
 from ggtok.corpus.reading import read
 from ggtok.corpus.settings import Reading
 from ggtok.corpus.sources import Input, inputs
-from ggtok.corpus.survey import PartStart, surveyed
+from ggtok.corpus.survey import surveyed
 from ggtok.errors import CorpusError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -214,7 +214,7 @@ def test_two_columns_of_one_name(tmp_path: Path, write: Write) -> None:
 def test_no_rows(tmp_path: Path, write: Write) -> None:
     path = write(tmp_path, pa.table({"text": pa.array([], pa.string())}), 10)
     assert column(blocks_of(path)) == []
-    assert surveyed(source_of(path), 10, counts_lines=True).cuts == (PartStart(0, 1),)
+    assert surveyed(source_of(path), 10, counts_lines=True).cuts == ((0, 1),)
 
 
 @each_format
@@ -223,10 +223,10 @@ def test_no_rows(tmp_path: Path, write: Write) -> None:
 def test_cuts_give_every_document_once(tmp_path: Path, write: Write, texts: list[str], rows: int, cut: int) -> None:
     path = write(tmp_path, pa.table({"n": range(len(texts)), "text": pa.array(texts, pa.string())}), rows)
     survey = surveyed(source_of(path), cut, counts_lines=True)
-    ends = [*(each.start for each in survey.cuts[1:]), None]
+    ends = [*(start for start, _ in survey.cuts[1:]), None]
     blocks: list[Block] = []
-    for first, end in zip(survey.cuts, ends, strict=True):
-        blocks += read(source_of(path), first.start, end, first.row, TEXT)
+    for (start, row), end in zip(survey.cuts, ends, strict=True):
+        blocks += read(source_of(path), start, end, row, TEXT)
     assert column(blocks) == texts
     assert column(blocks, ROW) == list(range(1, len(texts) + 1))
 
@@ -237,14 +237,14 @@ def test_cuts_are_about_as_large_as_wanted(tmp_path: Path, write: Write) -> None
     cuts = surveyed(source_of(path), path.stat().st_size // 10, counts_lines=True).cuts
     if write is as_parquet:  # by what is not compressed
         cuts = surveyed(source_of(path), 100_000, counts_lines=True).cuts
-    assert cuts[0] == PartStart(0, 1)
+    assert cuts[0] == (0, 1)
     assert 9 <= len(cuts) <= 12
 
 
 def test_a_stream_with_dictionaries_is_not_cut(tmp_path: Path) -> None:
     chunks = [pa.array([f"{n}", "a"]).dictionary_encode() for n in range(20)]
     path = as_stream(tmp_path, pa.table({"text": pa.chunked_array(chunks)}), 2)
-    assert surveyed(source_of(path), 1, counts_lines=True).cuts == (PartStart(0, 1),)
+    assert surveyed(source_of(path), 1, counts_lines=True).cuts == ((0, 1),)
     assert column(blocks_of(path)) == [text for n in range(20) for text in (f"{n}", "a")]
 
 

@@ -35,7 +35,7 @@ def use(folder: Path, out: Path, arguments: dict[str, Any]) -> None:
         repr(info)
         info.to_dict()
         assert all(path.parent == out for path in info.files)
-        info.to_html(folder / "page.html")
+        info._repr_html_()
         with contextlib.suppress(GgtokError):
             ggtok.corpus.verify(out, tokenizer="bpe", threads=1)
     with contextlib.suppress(GgtokError):

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from ggtok.corpus import packing
 from ggtok.corpus.blocks import BOUNDARIES, IDS, MASK
+from ggtok.corpus.lists import cut
 from ggtok.corpus.packing import Packer, best_fit_decreasing, in_order
-from ggtok.corpus.pieces import cut
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,12 +31,13 @@ def table(docs: list[list[int]], *, mask: bool = False) -> pa.Table:
 
 
 def packed(docs: list[list[int]], length: int, *cuts: int, mask: bool = False) -> tuple[pa.Table, dict[str, int]]:
-    packer = Packer(length, PAD)
-    whole = table(docs, mask=mask)
     tables: list[pa.Table] = []
+    packer = Packer(length, PAD, tables.append)
+    whole = table(docs, mask=mask)
     for start, end in pairwise([0, *sorted(cuts), len(docs)]):
-        tables += packer.push(whole.slice(start, end - start))
-    return pa.concat_tables([*tables, *packer.flush()]), packer.report
+        packer.push(whole.slice(start, end - start))
+    packer.flush()
+    return pa.concat_tables(tables), packer.report
 
 
 def check(docs: list[list[int]], length: int, rows: list[dict[str, list[int]]], report: dict[str, int]) -> None:
@@ -72,7 +73,11 @@ def test_every_token_once(lengths: list[int], length: int, data: st.DataObject) 
     docs = documents(lengths)
     cuts = data.draw(st.lists(st.integers(0, len(docs)), max_size=4))
     if not any(lengths):
-        assert list(Packer(length, PAD).push(table(docs))) == []
+        tables: list[pa.Table] = []
+        packer = Packer(length, PAD, tables.append)
+        packer.push(table(docs))
+        packer.flush()
+        assert tables == []
         return
     rows, report = packed(docs, length, *cuts)
     check(docs, length, rows.to_pylist(), report)
@@ -115,8 +120,11 @@ def test_mask_with_other_chunks() -> None:
     cut_ids = pa.chunked_array([ids.chunk(0)[:2], ids.chunk(0)[2:]])
     cut_mask = pa.chunked_array([mask.chunk(0)[:1], mask.chunk(0)[1:]])
     chunked = pa.table({IDS: cut_ids, MASK: cut_mask})
-    packer = Packer(8, PAD)
-    for row in pa.concat_tables([*packer.push(chunked), *packer.flush()]).to_pylist():
+    tables: list[pa.Table] = []
+    packer = Packer(8, PAD, tables.append)
+    packer.push(chunked)
+    packer.flush()
+    for row in pa.concat_tables(tables).to_pylist():
         assert row[MASK] == [int(token != PAD and token % 3 == 0) for token in row[IDS]]
 
 
@@ -125,16 +133,18 @@ def test_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "window", lambda length: 32)
     monkeypatch.setattr(packing, "TABLE_TOKENS", 16)
     docs = documents([20, 20, 3, 3, 40, 1])
-    packer = Packer(8, PAD)
-    first = list(packer.push(table(docs)))
+    tables: list[pa.Table] = []
+    packer = Packer(8, PAD, tables.append)
+    packer.push(table(docs))
     assert packer.report["num_documents"] == 5
-    assert [len(part) for part in first] == [2, 2, 1, 2, 2, 2]
-    rows = pa.concat_tables([*first, *packer.flush()]).to_pylist()
+    assert [len(part) for part in tables] == [2, 2, 1, 2, 2, 2]
+    packer.flush()
+    rows = pa.concat_tables(tables).to_pylist()
     assert packer.report["num_padding"] == 8 * len(rows) - 87
     whole, _ = packed(docs, 8, 1, 2, 3, 4)
     assert whole.to_pylist() == rows
-    packer = Packer(8, PAD)
-    list(packer.push(table(documents([16, 16, 5]))))  # the second one fills the window to its last token
+    packer = Packer(8, PAD, tables.append)
+    packer.push(table(documents([16, 16, 5])))  # the second one fills the window to its last token
     assert packer.report["num_documents"] == 2
 
 
@@ -172,7 +182,7 @@ def test_memory_is_bounded() -> None:
     part = pa.table({IDS: ids})
     peaks = []
     for times in (4, 16):
-        packer = Packer(length, PAD)
+        packer = Packer(length, PAD, lambda table: None)
         tracemalloc.start()
         for _ in range(times):
             packer.push(part)

@@ -9,7 +9,7 @@ from ggtok.corpus.blocks import IDS
 from ggtok.corpus.plan import Range, Task, cut_size, plan
 from ggtok.corpus.shuffling import Shuffler, splitmix64
 from ggtok.corpus.sources import Input
-from ggtok.corpus.survey import PartStart, Survey
+from ggtok.corpus.survey import Survey
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ MB = 1 << 20
 def lines(name: str, size: int, cut: int, compression: str | None = None) -> tuple[Input, Survey]:
     """An input of lines of 1,000 bytes, cut after every `cut` bytes."""
     starts = range(0, max(size, 1), cut) if compression is None else range(1)
-    cuts = tuple(PartStart(start, start // 1000 + 1) for start in starts)
+    cuts = tuple((start, start // 1000 + 1) for start in starts)
     input = Input(name, name, "jsonl", compression, size)
     return input, Survey(input, cuts)
 
@@ -69,7 +69,7 @@ def test_every_byte_is_in_exactly_one_range(sizes: list[int], seed: int | None, 
 
 def test_pieces_of_nearly_a_shard_are_a_shard_each() -> None:
     input, survey = lines("a", 4 * MB, MB)
-    cuts = [PartStart(max(0, cut.start - 100 * number), cut.row) for number, cut in enumerate(survey.cuts)]
+    cuts = [(max(0, start - 100 * number), row) for number, (start, row) in enumerate(survey.cuts)]
     tasks = planned(None, (input, Survey(input, tuple(cuts))))
     assert [len(task.ranges) for task in tasks] == [1, 1, 1, 1]
 
@@ -119,11 +119,11 @@ def test_the_order_does_not_depend_on_how_tables_are_cut(
 
 def shuffled(blocks: list[list[int]], seed: int) -> list[tuple[int, list[int]]]:
     written: list[pa.Table] = []
-    shuffler, first = Shuffler(seed, "00000"), 0
+    shuffler, first = Shuffler(seed, "00000", written.append), 0
     for block in blocks:
-        written += shuffler.push(table(block, first))
+        shuffler.push(table(block, first))
         first += len(block)
-    written += shuffler.flush()
+    shuffler.flush()
     return [(row["n"], row[IDS]) for part in written for row in part.to_pylist()]
 
 

@@ -116,9 +116,9 @@ def test_cuts_give_every_document_once(texts: list[str], cut: int, size: int, as
         [source] = inputs([path], format="lines" if as_lines else "jsonl")
         survey = surveyed(source, cut, counts_lines=True)
         blocks = []
-        ends = [*(each.start for each in survey.cuts[1:]), None]
-        for first, end in zip(survey.cuts, ends, strict=True):
-            blocks += list(read(source, first.start, end, first.row, TEXT))
+        ends = [*(start for start, _ in survey.cuts[1:]), None]
+        for (start, row), end in zip(survey.cuts, ends, strict=True):
+            blocks += list(read(source, start, end, row, TEXT))
     assert rows_of(blocks) == dict(enumerate(texts, 1))
     assert not bad_of(blocks)
 

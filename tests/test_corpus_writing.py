@@ -76,6 +76,14 @@ def write(
         return files.commit()
 
 
+def packed(docs: Documents, length: int, pad_id: int) -> pa.Table:
+    sequences: list[pa.Table] = []
+    packer = Packer(length, pad_id, sequences.append)
+    packer.push(table(docs))
+    packer.flush()
+    return pa.concat_tables(sequences)
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -277,11 +285,9 @@ def test_null_instead_of_tokens(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format", ["parquet", "arrow"])
 def test_packed(tmp_path: Path, format: Format) -> None:
-    packer = Packer(8, 9)
     files = ShardFiles(tmp_path, "shard")
     writer = open_writer(files, Writing(format, VOCAB_SIZE, attention_mask=True, assistant_mask=True, pack=8, pad_id=9))
-    for part in [*packer.push(table([[1] * 3, [2] * 9, [3] * 4])), *packer.flush()]:
-        writer.write(part)
+    writer.write(packed([[1] * 3, [2] * 9, [3] * 4], 8, 9))
     writer.close()
     files.commit()
     path = tmp_path / f"shard.{format}"
@@ -298,9 +304,7 @@ def test_packed(tmp_path: Path, format: Format) -> None:
 
 
 def test_attention_mask_of_padding(tmp_path: Path) -> None:
-    packer = Packer(4, 9)
-    whole = pa.concat_tables([*packer.push(table([[1], [2, 2, 2], [3, 3]])), *packer.flush()])
-    write(tmp_path, whole, "parquet", attention_mask=True, pack=4, pad_id=9)
+    write(tmp_path, packed([[1], [2, 2, 2], [3, 3]], 4, 9), "parquet", attention_mask=True, pack=4, pad_id=9)
     found = pq.read_table(tmp_path / "shard.parquet")
     assert found["attention_mask"].to_pylist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
     assert found.schema.metadata[b"ggtok"] == b'{"pack": 4, "pad_id": 9}'
@@ -431,9 +435,7 @@ def test_code_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block
     for format in FORMATS:
         write(Path("corpus"), table(DOCUMENTS), format, name="00000")
         write(Path("corpus"), table([[7, 7, 7]]), format, name="val-00000")  # which nothing trains on
-    packer = Packer(1024, 0)
-    whole = pa.concat_tables([*packer.push(table(DOCUMENTS)), *packer.flush()])
-    write(Path("packed"), whole, "parquet", name="00000", pack=1024, pad_id=0)
+    write(Path("packed"), packed(DOCUMENTS, 1024, 0), "parquet", name="00000", pack=1024, pad_id=0)
     names: dict[str, Any] = {}
     exec(block, names)
     if "documents" in names:

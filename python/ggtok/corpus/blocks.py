@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 from .packages import np, npt, pa, pc
 
@@ -36,6 +36,10 @@ The name and the convention are those of flash-attention's functions for sequenc
 """
 
 
+Found: TypeAlias = "dict[str, tuple[int, str, str]]"
+"""By its code, what the model does not see: in how many conversations, and the message and the advice of the first."""
+
+
 @dataclass(frozen=True, slots=True)
 class BadRow:
     """A row of an input that is not a document."""
@@ -56,13 +60,18 @@ class Block:
     """Consecutive documents of one input."""
 
     table: pa.Table
-    """The column of the texts (or of the messages), the columns that are kept, and `ROW`."""
+    """The column of the texts (or of the messages), the columns that are kept, and `ROW`. Once they are encoded, also
+    `IDS`, and for conversations `MASK`."""
     bad: list[BadRow]
     """The rows between them that are not documents."""
     num_bytes: int
     """How many bytes of the file this took: for a compressed file, of the compressed ones."""
     source: str = ""
     """The name of the input."""
+    num_long: int = 0
+    """How many documents were longer than `max_length`. They are cut or dropped."""
+    found: Found = field(default_factory=dict)
+    """What the model does not see of conversations."""
 
 
 def merged(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -317,11 +317,10 @@ def _part(part: Iterable[int], found: list[Input]) -> Part:
     numbers = [at_least(1, each, "part") for each in items_of("part", part, "numbers")]
     if len(numbers) != 2 or numbers[0] > numbers[1]:
         raise CorpusError(f"part must be a number from 1 and how many there are, such as (1, 10), not {part}")
-    number, of = numbers
     if any(input.size is None for input in found):
         raise CorpusError("standard input cannot be divided into parts")
     names = "\0".join(sorted(input.name for input in found))
-    return Part(number, of, len(found), sha256(names.encode()).hexdigest())
+    return Part(numbers[0], numbers[1], len(found), sha256(names.encode()).hexdigest())
 
 
 def _bound(max_bad: float | None) -> float | None:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GgtokError
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.findings import Finding, warn_of
-from .blocks import BadRow
+from .blocks import MASK, ROW, BadRow, Block, Found, picked
+from .lists import short
 from .packages import np, npt, pa
 from .pairs import joined
 from .settings import Encoding, day
@@ -27,24 +28,8 @@ from .sums import add
 if TYPE_CHECKING:
     from ..chat.encoding import ChatEncoding
 
-Found = dict[str, tuple[int, str, str]]
-"""By its code, what the model does not see: in how many conversations, and the message and the advice of the first."""
-
 NUM_AT_ONCE = 256
 """Conversations that are Python objects at the same time."""
-
-
-@dataclass(slots=True)
-class Chats:
-    """The conversations of a column. A null has neither tokens nor a mask."""
-
-    ids: list[pa.LargeListArray] = field(default_factory=list)
-    """For each chunk of the column the tokens of its conversations, without bad ones."""
-    masks: list[pa.LargeListArray] = field(default_factory=list)
-    """1 for each token that the assistant wrote; of a pair, the number of its part."""
-    bad: list[tuple[int, str, bytes]] = field(default_factory=list)
-    """The place of each bad row in the column, what is wrong with it, and the row as JSON."""
-    found: Found = field(default_factory=dict)
 
 
 def is_conversation(type: pa.DataType) -> bool:
@@ -53,8 +38,10 @@ def is_conversation(type: pa.DataType) -> bool:
     return is_list and bool(pa.types.is_struct(type.value_type))
 
 
-def encode_chats(table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, eos_id: int | None) -> Chats:
-    """The tokens and masks of a table of conversations. With `eos_id`, each ends with it.
+def encode_chats(block: Block, tokenizer: BaseTokenizer, encoding: Encoding, eos_id: int | None, ids: str) -> Block:
+    """The conversations of a block with their tokens and masks. With `eos_id`, each ends with it.
+
+    A mask has 1 for each token that the assistant wrote; of a pair, the number of its part. A null has neither.
 
     Raises `ChatTemplateError` if the chat template is missing or has a syntax error.
     """
@@ -66,46 +53,50 @@ def encode_chats(table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, 
     findings: list[Finding] = []
     options = Options(template_text=encoding.template_text, warnings=findings)
     now = None if encoding.date is None else (day(encoding.date), 0, "UTC")
-    tools = _rows(*table.column(encoding.tools).chunks) if encoding.tools is not None else repeat(None)
-    others = [_rows(*table.column(name).chunks) for name in encoding.others]
-    names = (encoding.field, *encoding.others)
+    table, names, end = block.table, (encoding.field, *encoding.others), [] if eos_id is None else [eos_id]
+    numbers = table.column(ROW).to_pylist() if ROW in table.column_names else range(1, table.num_rows + 1)
+    tools = _rows(table.column(encoding.tools)) if encoding.tools is not None else repeat(None)
     conversations: dict[bool, Conversation] = {}  # a file may have another template for tools
-    chats, start, end = Chats(), 0, [] if eos_id is None else [eos_id]
-    for chunk in table.column(encoding.field).chunks:
-        ids: list[npt.NDArray[np.int32] | None] = []
-        masks: list[npt.NDArray[np.int8] | None] = []
-        for index, (first, given, *more) in enumerate(zip(_rows(chunk), tools, *others, strict=False), start):
-            if first is None:
-                ids.append(None)
-                masks.append(None)
-                continue
-            encoded: list[ChatEncoding] = []
-            try:
-                for messages in (found := conversations_of(encoding.shape, names, [first, *more])):
-                    body = {"messages": messages, "add_generation_prompt": len(encoded) < len(found) - 2}  # of a pair
-                    if given not in (None, "null"):
-                        body["tools"] = listed(given, "the list of tools", "tools must be a list")
-                    body = body_of(body, options, variables)
-                    has_tools = bool(body.get("tools"))
-                    if has_tools not in conversations:
-                        conversations[has_tools] = Conversation(tokenizer, body, options, {}, closes=True, now=now)
-                    conversations[has_tools].body = body
-                    encoded.append(conversations[has_tools].encoding(settings, encoding.mask))
-                    findings.clear()  # `encoded` has them too
-            except (GgtokError, TypeError, ValueError, RecursionError) as error:
-                chats.bad.append((index, str(error), _json([first, *more] if others else first)))
-                continue
-            reported = [finding for each in encoded for finding in each.warnings]
-            for finding in {finding.code: finding for finding in reversed(reported)}.values():
-                add(chats.found, {finding.code: (1, finding.message, finding.advice)})
-            rows = [[*each.ids, *(() if each.ids[-1:] == end else end)] for each in encoded]
-            row, mask = joined(*rows) if encoding.is_pair else (rows[0], encoded[0].assistant_mask)
-            ids.append(np.array(row, np.int32))
-            masks.append(np.array([*mask, *[False] * (len(row) - len(mask))], np.int8))
-        chats.ids.append(pa.array(ids, pa.large_list(pa.int32())))
-        chats.masks.append(pa.array(masks, pa.large_list(pa.int8())))
-        start += len(chunk)
-    return chats
+    tokens: list[npt.NDArray[np.int32] | None] = []
+    masks: list[npt.NDArray[np.int8] | None] = []
+    bad, is_good = list(block.bad), np.ones(table.num_rows, bool)
+    unseen: Found = {}
+    rows = zip(*(_rows(table.column(name)) for name in names), strict=True)
+    for index, (values, given) in enumerate(zip(rows, tools, strict=False)):
+        if values[0] is None:
+            tokens.append(None)
+            masks.append(None)
+            continue
+        encoded: list[ChatEncoding] = []
+        try:
+            for messages in (found := conversations_of(encoding.shape, names, values)):
+                body = {"messages": messages, "add_generation_prompt": len(encoded) < len(found) - 2}  # of a pair
+                if given not in (None, "null"):
+                    body["tools"] = listed(given, "the list of tools", "tools must be a list")
+                body = body_of(body, options, variables)
+                has_tools = bool(body.get("tools"))
+                if has_tools not in conversations:
+                    conversations[has_tools] = Conversation(tokenizer, body, options, {}, closes=True, now=now)
+                conversations[has_tools].body = body
+                encoded.append(conversations[has_tools].encoding(settings, encoding.mask))
+                findings.clear()  # `encoded` has them too
+        except (GgtokError, TypeError, ValueError, RecursionError) as error:
+            data = _json(list(values) if encoding.others else values[0])
+            bad.append(BadRow(block.source, numbers[index], str(error), data))
+            is_good[index] = False
+            continue
+        reported = [finding for each in encoded for finding in each.warnings]
+        for finding in {finding.code: finding for finding in reversed(reported)}.values():
+            add(unseen, {finding.code: (1, finding.message, finding.advice)})
+        parts = [[*each.ids, *(() if each.ids[-1:] == end else end)] for each in encoded]
+        row, mask = joined(*parts) if encoding.is_pair else (parts[0], encoded[0].assistant_mask)
+        tokens.append(np.array(row, np.int32))
+        masks.append(np.array([*mask, *[False] * (len(row) - len(mask))], np.int8))
+    if not is_good.all():
+        table = picked(table, is_good)
+    for name, lists, kind in ((ids, tokens, pa.int32()), (MASK, masks, pa.int8())):
+        table = table.append_column(name, short([pa.array(lists, pa.large_list(kind))], kind))
+    return replace(block, table=table, bad=bad, found=unseen)
 
 
 def warn_of_found(found: Found) -> None:
@@ -114,9 +105,9 @@ def warn_of_found(found: Found) -> None:
         warn_of(Finding(code, "warning", f"in {count:,} conversations, such as one where {message}", advice))
 
 
-def _rows(*chunks: pa.Array) -> Iterator[Any]:
+def _rows(column: pa.ChunkedArray) -> Iterator[Any]:
     """JSON text (`str` or `bytes`), a list, or `None` for a null."""
-    for chunk in chunks:
+    for chunk in column.chunks:
         for start in range(0, len(chunk), NUM_AT_ONCE):
             for row in chunk.slice(start, NUM_AT_ONCE).to_pylist():
                 yield _plain(row, chunk.type)

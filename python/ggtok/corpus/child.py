@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import BinaryIO
+from typing import Any
 
 from ..errors import CorpusError
 from .documents import Watch
@@ -32,9 +32,8 @@ class Child:
         self._process = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._to, self._from = self._process.stdin, self._process.stdout
+        self._to: Any = self._process.stdin
+        self._from: Any = self._process.stdout
         self._inputs = job.inputs
         self._send(replace(job, inputs=[]))
 
@@ -65,7 +64,7 @@ class Child:
 
 def main() -> None:
     """What the child runs. It ends with its parent, whose end of the pipe closes then."""
-    receive: BinaryIO = sys.stdin.buffer
+    receive = sys.stdin.buffer
     with os.fdopen(os.dup(1), "wb") as send:
         os.dup2(2, 1)  # whatever prints does not disturb the answers
 

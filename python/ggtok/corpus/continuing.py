@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import CorpusError
 from ..tokenizer.findings import Finding, warn_of
-from .documents import Documents
+from .documents import Documents, Watch
 from .folder import Folder
 from .manifest import NAME, VALIDATION, Manifest, Shard
 from .plan import Task
@@ -39,7 +39,7 @@ class Options:
     """Whether the size of the shards that are there holds, since none was given."""
 
 
-Call = Callable[[Callable[[Any, Callable[[object], None]], Any], list[Any]], list[Any]]
+Call = Callable[[Callable[[Any, Watch], Any], list[Any]], list[Any]]
 """Calls a function for each item, on several threads. The function also gets what it reports its progress to."""
 
 
@@ -108,7 +108,7 @@ def _kept(before: Manifest, now: Manifest, job: Job, rehash: bool, call: Call) -
     return [shard for shards in kept.values() for shard in shards], list(dict.fromkeys(changed))
 
 
-def _is_same(job: Job, shards: list[Shard], send: Callable[[object], None]) -> bool:
+def _is_same(job: Job, shards: list[Shard], send: Watch) -> bool:
     """Whether the documents of a task's finished shards are the same when they are read again."""
     documents = Documents(job.inputs, task_of(shards[0]), job.settings, send)
     done = {shard.number: shard for shard in shards}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..errors import CorpusError
 from .blocks import INPUT, ROW, BadRow, Block, cut_block, last_row, merged, picked
 from .grouping import text_sizes
-from .hashing import Hashes, places
+from .hashing import Hashes, draws
 from .manifest import Shard
 from .packages import np, npt, pa
 from .plan import Range, Task
@@ -35,12 +35,12 @@ def parted(table: pa.Table, settings: Settings) -> list[pa.Table]:
 
 def is_held_out(table: pa.Table, settings: Settings) -> npt.NDArray[np.bool_]:
     """Which documents are for validation."""
-    return places(table.column(settings.reading.field), "validation") < settings.validation
+    return draws(table.column(settings.reading.field), "validation")[:, 0] < settings.validation
 
 
 def sample_places(table: pa.Table, settings: Settings) -> npt.NDArray[np.float64]:
     """A number from 0 to 1 for each document: those below a weight are read."""
-    return places(table.column(settings.reading.field), f"weight {settings.shuffle or 0}")
+    return draws(table.column(settings.reading.field), f"weight {settings.shuffle or 0}")[:, 0]
 
 
 class Documents:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from typing import TypeAlias
 
 from .packages import np, npt, pa, pc
 
+Write: TypeAlias = "Callable[[pa.Table], None]"
+
+Sizes: TypeAlias = "Callable[[pa.Table], npt.NDArray[np.int64]]"
+"""The size of each document of a table."""
+
 
 class Groups:
-    """Holds documents until they fill a group.
+    """Holds documents until they fill a group, which goes to `write`.
 
     The document that fills it is its last. With `fits`, a group has as many as fit into it instead, and a larger
     document is a group by itself.
     """
 
-    def __init__(self, size: int, *, fits: bool = False) -> None:
-        self._size, self._fits = size, fits
+    def __init__(self, size: int, sizes: Sizes, write: Write, *, fits: bool = False) -> None:
+        self._size, self._sizes, self._write, self._fits = size, sizes, write, fits
         self._held: list[pa.Table] = []
         self._room = size
 
-    def push(self, table: pa.Table, sizes: npt.NDArray[np.int64]) -> Iterator[pa.Table]:
-        """Adds documents of some sizes, and yields the groups that they complete."""
-        ends, start = np.concatenate([[0], np.cumsum(sizes)]), 0
+    def push(self, table: pa.Table) -> None:
+        """Adds documents, and writes the groups that they complete."""
+        ends, start = np.concatenate([[0], np.cumsum(self._sizes(table))]), 0
         while start < len(table):
             limit = int(ends[start]) + self._room
             if self._fits:
@@ -32,13 +38,26 @@ class Groups:
                 self._held.append(table.slice(start, stop - start))
             self._room, start = limit - int(ends[stop]), stop
             if start < len(table) or self._room < 0 or (self._room == 0 and not self._fits):
-                yield from self.flush()
+                self.flush()
 
-    def flush(self) -> Iterator[pa.Table]:
-        """Yields what is held, if anything is."""
+    def flush(self) -> None:
+        """Writes what is held, if anything is."""
         if self._held:
             held, self._held, self._room = self._held, [], self._size
-            yield pa.concat_tables(held)
+            self.finish(pa.concat_tables(held))
+
+    def finish(self, group: pa.Table) -> None:
+        """Writes a group."""
+        self._write(group)
+
+
+def grouped(table: pa.Table, size: int, sizes: Sizes) -> list[pa.Table]:
+    """The documents of a table in groups of as many as fit."""
+    found: list[pa.Table] = []
+    groups = Groups(size, sizes, found.append, fits=True)
+    groups.push(table)
+    groups.flush()
+    return found
 
 
 def row_sizes(table: pa.Table) -> npt.NDArray[np.int64]:

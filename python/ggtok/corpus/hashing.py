@@ -26,17 +26,14 @@ class Hashes:
     def add(self, table: pa.Table) -> None:
         """Adds documents. The numbers of their rows and inputs do not count."""
         for name in table.column_names if table.num_rows else ():
-            for chunk in table.column(name).chunks if name not in (INPUT, ROW) else ():
-                self._add(name, chunk)
-
-    def _add(self, name: str, array: pa.Array) -> None:
-        if not (pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)):
-            array = pa.array(map(repr, array.to_pylist()), pa.large_string())
-        lengths = pc.fill_null(pc.binary_length(array), -1).to_numpy()
-        self._of_part[name, "lengths"].update(lengths.data)
-        _, offsets, data = array.buffers()
-        ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-        self._of_part[name, "bytes"].update(memoryview(data or b"")[ends[0] : ends[-1]])
+            for array in table.column(name).chunks if name not in (INPUT, ROW) else ():
+                if not (pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)):
+                    array = pa.array(map(repr, array.to_pylist()), pa.large_string())
+                lengths = pc.fill_null(pc.binary_length(array), -1).to_numpy()
+                self._of_part[name, "lengths"].update(lengths.data)
+                _, offsets, data = array.buffers()
+                ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
+                self._of_part[name, "bytes"].update(memoryview(data or b"")[ends[0] : ends[-1]])
 
     def hex(self) -> str:
         """The hash; nothing if there were no documents."""
@@ -44,13 +41,11 @@ class Hashes:
         return xxhash.xxh3_128(b"".join(digests)).hexdigest() if digests else ""
 
 
-def places(documents: pa.ChunkedArray, key: str) -> npt.NDArray[np.float64]:
-    """A place from 0 to 1 for each document, which depends on its text and the key alone: equal texts have the same."""
-    return draws(documents, key)[:, 0]
-
-
 def draws(documents: pa.ChunkedArray | pa.Array, key: str) -> npt.NDArray[np.float64]:
-    """Four such places for each document, independent of each other."""
+    """Four numbers from 0 to 1 for each document, independent of each other.
+
+    They depend on its text and the key alone: equal texts have the same.
+    """
     texts = (each if isinstance(each, bytes) else str(each).encode() for each in documents.to_pylist())
     digests = b"".join(sha256(key.encode() + text).digest() for text in texts)
     return np.asarray((np.frombuffer(digests, ">u8").reshape(-1, 4) >> 11) * 2.0**-53)  # as many bits as a float has

@@ -21,8 +21,8 @@ from typing import TypeAlias
 from ..chat.prompts import fim_ids
 from ..tokenizer.base import BaseTokenizer
 from .hashing import draws
+from .lists import gathered
 from .packages import np, npt, pa
-from .pieces import gathered
 from .settings import Encoding
 
 Encode: TypeAlias = "Callable[[pa.Array], pa.LargeListArray]"

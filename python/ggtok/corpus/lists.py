@@ -1,20 +1,23 @@
-"""Columns of lists, such as those of tokens: as numpy arrays, which share Arrow's buffers, and with 32-bit offsets.
+"""Columns of lists, such as those of tokens: as numpy arrays, with 32-bit offsets, and cut into pieces.
 
-Lists have offsets of 32 bits in Spark and for most trainers, and of 64 in a batch. So a chunk of the result has at most
-`MOST_IDS` ids, which are shared. O(documents), without a Python object per document.
+Arrays share Arrow's buffers. Lists have offsets of 32 bits in Spark and for most trainers, and of 64 in a batch. So a
+chunk has at most `MOST_IDS` ids, which are shared. O(documents), and pieces O(tokens), without a Python object per
+document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 from ..errors import CorpusError
-from .blocks import BOUNDARIES
+from .blocks import BOUNDARIES, IDS, MASK, num_tokens, picked
 from .packages import np, npt, pa
 
 Lengths: TypeAlias = "npt.NDArray[np.int32]"
+
+Numbers: TypeAlias = "npt.NDArray[np.int64]"
 
 MOST_IDS = 2**31 - 1
 """The most ids that 32-bit offsets can address."""
@@ -37,37 +40,76 @@ def flat(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     return np.concatenate([np.empty(0, np.int8), *(values for _, values in lists(column))])
 
 
+def rows(column: pa.ChunkedArray) -> Iterator[npt.NDArray[Any]]:
+    """The values of each list of a column."""
+    for sizes, values in lists(column):
+        yield from np.split(values, np.cumsum(sizes)[:-1]) if len(sizes) else ()
+
+
 def documents(table: pa.Table, column: str) -> Iterator[npt.NDArray[Any]]:
-    """The values of each list of a column. Of packed sequences, which are one chunk, those of each document."""
-    for sizes, values in lists(table[column]):
-        rows = _split(values, sizes)
-        if BOUNDARIES not in table.column_names:
-            yield from rows
-            continue
-        bounds = [bounds for counts, ends in lists(table[BOUNDARIES]) for bounds in _split(ends, counts)]
-        for row, cuts in zip(rows, bounds, strict=True):
-            yield from (row[start:end] for start, end in pairwise(cuts))
+    """The values of each list of a column; of packed sequences, those of each document."""
+    if BOUNDARIES not in table.column_names:
+        yield from rows(table[column])
+        return
+    for row, bounds in zip(rows(table[column]), rows(table[BOUNDARIES]), strict=True):
+        yield from (row[start:end] for start, end in pairwise(bounds))
 
 
-def _split(values: npt.NDArray[Any], sizes: Lengths) -> list[npt.NDArray[Any]]:
-    """The values of each list."""
-    return np.split(values, np.cumsum(sizes)[:-1]) if len(sizes) else []
-
-
-def short(rows: pa.LargeListArray) -> list[pa.ListArray]:
-    """The rows as arrays of lists with 32-bit offsets, each of at most `MOST_IDS` items in all.
+def short(arrays: Iterable[pa.LargeListArray], kind: pa.DataType) -> pa.ChunkedArray:
+    """The rows of arrays as lists with 32-bit offsets: chunks of at most `MOST_IDS` items in all.
 
     Raises `CorpusError` if a single row has more.
     """
-    offsets, pieces, start = rows.offsets.to_numpy(), [], 0
-    while start < len(rows):
-        end = int(offsets.searchsorted(offsets[start] + MOST_IDS, side="right")) - 1
-        if end <= start:
-            num_items = offsets[start + 1] - offsets[start]
-            raise CorpusError(f"a document has {num_items} tokens, and a list holds at most {MOST_IDS}")
-        own = offsets[start : end + 1] - offsets[start]
-        items = rows.values.slice(offsets[start], own[-1])
-        nulls = rows.slice(start, end - start).is_null() if rows.null_count else None
-        pieces.append(pa.ListArray.from_arrays(pa.array(own.astype(np.int32)), items, mask=nulls))
-        start = end
-    return pieces
+    chunks = []
+    for array in arrays:
+        offsets, start = array.offsets.to_numpy(), 0
+        while start < len(array):
+            end = int(offsets.searchsorted(offsets[start] + MOST_IDS, side="right")) - 1
+            if end <= start:
+                num_items = offsets[start + 1] - offsets[start]
+                raise CorpusError(f"a document has {num_items} tokens, and a list holds at most {MOST_IDS}")
+            own = offsets[start : end + 1] - offsets[start]
+            items = array.values.slice(offsets[start], own[-1])
+            nulls = array.slice(start, end - start).is_null() if array.null_count else None
+            chunks.append(pa.ListArray.from_arrays(pa.array(own.astype(np.int32)), items, mask=nulls))
+            start = end
+    return pa.chunked_array(chunks, pa.list_(kind))
+
+
+def cut(lengths: Numbers, most: int, overlap: int = 0) -> tuple[Numbers, Numbers, Numbers]:
+    """The pieces of documents that lie one after the other: the document of each, its start and its size.
+
+    A document has at least one. Each further one starts `overlap` tokens before the end of the one before.
+    """
+    step = most - overlap
+    counts = np.maximum(-((overlap - lengths) // step), 1)
+    documents = np.repeat(np.arange(len(lengths)), counts)
+    skipped = (np.arange(len(documents)) - (np.cumsum(counts) - counts)[documents]) * step
+    starts = (np.cumsum(lengths) - lengths)[documents] + skipped
+    return documents, starts, np.minimum(lengths[documents] - skipped, most)
+
+
+def gathered(values: npt.NDArray[Any], starts: Numbers, sizes: Numbers) -> npt.NDArray[Any]:
+    """The stretches of some values that start there and have these sizes, one after the other."""
+    places = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())
+    return np.asarray(values[places])
+
+
+def in_pieces(table: pa.Table, most: int, overlap: int) -> pa.Table:
+    """The pieces of a table's documents. Their other columns are the same in each piece.
+
+    With an overlap, `MASK` marks what is to be learned: not the tokens that the piece before has too.
+    """
+    kinds = {name: kind for name, kind in ((IDS, pa.int32()), (MASK, pa.int8())) if name in table.column_names}
+    documents, starts, sizes = cut(num_tokens(table[IDS]), most, overlap)
+    values = {name: gathered(flat(table[name]), starts, sizes) for name in kinds}
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    if overlap:
+        kinds[MASK], mask = pa.int8(), values.setdefault(MASK, np.ones(len(values[IDS]), np.int8))
+        later = offsets[:-1][np.diff(documents, prepend=-1) == 0]
+        mask[later[:, None] + np.arange(overlap)] = 0
+    others = picked(table.select([name for name in table.column_names if name not in kinds]), documents)
+    columns = dict(zip(others.column_names, others.columns, strict=True))
+    for name, kind in kinds.items():
+        columns[name] = short([pa.LargeListArray.from_arrays(offsets, pa.array(values[name], kind))], kind)
+    return pa.table(columns)

@@ -205,10 +205,8 @@ class Manifest:
                 return f"the {what} has changed since"
         if str(self.part) != str(other.part):
             return f"it is {self.part or 'all'} of the inputs, and this is {other.part or 'all'}"
-        was, now = dict(_flat(plain(self.settings))), dict(_flat(plain(other.settings)))
-        for place in now:
-            if place != ("skip_bad",) and (then := was.get(place)) != now[place]:
-                return f"the setting {place[-1]} has changed: it was {then!r}, and now it is {now[place]!r}"
+        for name, was, now in _differences(plain(self.settings), plain(other.settings)):
+            return f"the setting {name} has changed: it was {was!r}, and now it is {now!r}"
         return None
 
 
@@ -217,13 +215,13 @@ def plain(value: Any) -> Any:
     return json.loads(json.dumps(asdict(value)))
 
 
-def _flat(settings: dict[str, Any], *groups: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Settings by their groups and names."""
-    for key, value in settings.items():
-        if isinstance(value, dict):
-            yield from _flat(value, *groups, key)
-        else:
-            yield (*groups, key), value
+def _differences(before: dict[str, Any], after: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """The settings that another run may not change, each as it was and as it is now."""
+    for name, now in after.items():
+        if isinstance(now, dict):
+            yield from _differences(before[name], now)
+        elif before[name] != now and name != "skip_bad":
+            yield name, before[name], now
 
 
 def _bytes(value: Manifest | Input | Shard, without: tuple[str, ...] = (), indent: int | None = None) -> bytes:

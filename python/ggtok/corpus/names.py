@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 
 from ..errors import CorpusError
@@ -11,13 +10,9 @@ MOST = 3
 """Names that are shown."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A part of a sentence with the known names that are most like `name`, or a few of all. Empty if there are none."""
-    return _nearest(name, tuple(known))
-
-
 @lru_cache(1)  # many rows of a file lack the same field
-def _nearest(name: str, known: tuple[str, ...]) -> str:
+def nearest(name: str, known: tuple[str, ...]) -> str:
+    """A part of a sentence with the known names that are most like `name`, or a few of all. Empty if there are none."""
     from difflib import get_close_matches
 
     if near := get_close_matches(name, known, MOST):
@@ -32,4 +27,4 @@ def check_column(name: str, names: list[str], source: str | None = None) -> None
     """Raises `CorpusError` unless a table has exactly one column of this name."""
     if (count := names.count(name)) != 1:
         problem = f"{count} columns are called {name!r}" if count else f"no column is called {name!r}"
-        raise CorpusError(problem + ("" if count else nearest(name, names)), source=source)
+        raise CorpusError(problem + ("" if count else nearest(name, tuple(names))), source=source)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from html import escape
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import CorpusError
@@ -14,24 +12,11 @@ from .folder import MANIFEST, Folder, folder_of
 from .manifest import Manifest, plain
 from .sources import path_at
 
-NUM_SOURCES = 50
-"""Sources that a page shows, the largest first; the last row adds up the others."""
-
 WIDTH = 24
 """Characters of the longest bar."""
 
 LENGTH_HEAD = ("tokens", "documents", "")
 SOURCE_HEAD = ("source", "documents", "tokens", "% of tokens", "bytes per token")
-
-PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title><style>
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
-body { max-width: 880px; margin: 0 auto; padding: 20px; overflow-wrap: anywhere; }
-</style></head><body><h1>{title}</h1>
-{tables}
-</body></html>
-"""
 
 
 class Source(NamedTuple):
@@ -133,22 +118,6 @@ class Info:
             "tokenizer": self.tokenizer,
             "settings": self.settings,
         }
-
-    def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Writes a page with the numbers and the histogram of lengths. It needs nothing else. Light and dark.
-
-        Raises `OSError` if it cannot be written.
-        """
-        from ..tokenizer.files import write
-
-        tables = [
-            table(("corpus", ""), summary(self), texts=2),
-            table(LENGTH_HEAD, length_rows(self), texts=3),
-            table(SOURCE_HEAD, source_rows(self, NUM_SOURCES), texts=1),
-        ]
-        title = escape(f"Corpus {Path(self.folder).name or self.folder}")
-        page = PAGE.replace("{title}", title).replace("{tables}", "\n".join(tables))
-        write(path, page.encode("utf-8", "replace"))
 
     def _repr_html_(self) -> str:
         """For notebooks: the sums, and the largest sources."""

@@ -19,14 +19,12 @@ keeping the list sorted costs little.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
 from typing import Any
 
 from .blocks import BOUNDARIES, IDS, MASK, num_tokens
-from .grouping import Groups
-from .lists import flat
+from .grouping import Groups, Write
+from .lists import Numbers, cut, flat, gathered
 from .packages import np, npt, pa
-from .pieces import Numbers, cut, gathered
 from .sums import add
 
 TABLE_TOKENS = 1 << 20
@@ -43,59 +41,42 @@ COUNTED = ("num_documents", "num_empty", "num_cut", "num_sequences", "num_tokens
 tokens of documents; and tokens of padding. Together, these tokens fill the sequences."""
 
 
-class Packer:
-    """Takes tables of documents and yields tables of sequences."""
+class Packer(Groups):
+    """Takes tables of documents, and writes tables of sequences.
 
-    def __init__(self, length: int, pad_id: int) -> None:
+    The columns `input_ids` and, if present, `assistant_mask` are packed. The sequences have these columns and
+    `cu_seqlens`. Raises `CorpusError` if a list is null.
+    """
+
+    def __init__(self, length: int, pad_id: int, write: Write) -> None:
+        super().__init__(window(length), lambda table: num_tokens(table[IDS]), write)
         self.length, self.pad_id = length, pad_id
         self.report = dict.fromkeys(COUNTED, 0)
-        self._groups = Groups(window(length))
 
-    def push(self, table: pa.Table) -> Iterator[pa.Table]:
-        """Adds documents. Their columns `input_ids` and, if present, `assistant_mask` are packed.
-
-        Yields tables with these columns and `cu_seqlens`, once a window is complete.
-
-        Raises `CorpusError` if a list is null.
-        """
-        tokens = table.select([name for name in (IDS, MASK) if name in table.column_names])
-        for full in self._groups.push(tokens, num_tokens(table[IDS])):
-            yield from self._packed(full)
-
-    def flush(self) -> Iterator[pa.Table]:
-        """Packs the documents that are left."""
-        for rest in self._groups.flush():
-            yield from self._packed(rest)
-
-    def _packed(self, table: pa.Table) -> Iterator[pa.Table]:
-        lengths = num_tokens(table[IDS])
+    def finish(self, group: pa.Table) -> None:
+        """Packs a window."""
+        lengths = num_tokens(group[IDS])
         values = {
-            name: np.concatenate([flat(table[name]), np.full(self.length, fill, dtype)])
+            name: np.concatenate([flat(group[name]), np.full(self.length, fill, dtype)])
             for name, fill, dtype in ((IDS, self.pad_id, np.int32), (MASK, 0, np.int8))
-            if name in table.column_names
+            if name in group.column_names
         }
         _, starts, sizes = cut(lengths[lengths > 0], self.length)
         sequences = in_order(best_fit_decreasing(sizes, self.length))
         order = np.argsort(sequences, kind="stable")
         num_sequences = int(sequences.max()) + 1 if len(sequences) else 0
 
-        total = int(lengths.sum())
-        counts = {
-            "num_documents": len(lengths),
-            "num_empty": int((lengths == 0).sum()),
-            "num_cut": int((lengths > self.length).sum()),
-            "num_sequences": num_sequences,
-            "num_tokens": total,
-            "num_padding": num_sequences * self.length - total,
-        }
-        add(self.report, counts)
+        total, num_empty, num_long = lengths.sum(), (lengths == 0).sum(), (lengths > self.length).sum()
+        counts = len(lengths), num_empty, num_long, num_sequences, total, num_sequences * self.length - total
+        add(self.report, dict(zip(COUNTED, map(int, counts), strict=True)))
 
         starts, sizes, sequences = starts[order], sizes[order], sequences[order]
         step = max(1, TABLE_TOKENS // self.length)
         for first in range(0, num_sequences, step):
             count = min(step, num_sequences - first)
             begin, end = np.searchsorted(sequences, [first, first + count])
-            yield self._table(starts[begin:end], sizes[begin:end], sequences[begin:end] - first, count, values)
+            pieces = starts[begin:end], sizes[begin:end], sequences[begin:end] - first
+            self._write(self._table(*pieces, count, values))
 
     def _table(
         self, starts: Numbers, sizes: Numbers, sequences: Numbers, count: int, values: dict[str, npt.NDArray[Any]]
@@ -141,29 +122,27 @@ def best_fit_decreasing(sizes: Numbers, capacity: int) -> Numbers:
     for size, count in zip(different[::-1].tolist(), counts[::-1].tolist(), strict=True):
         while count:
             place = bisect_left(spaces, size)
-            if place < len(spaces):
-                space = spaces[place]
+            is_open = place < len(spaces)
+            space = spaces[place] if is_open else capacity
+            each = space // size  # the next piece of this size fits best into the same sequence
+            needed = -(-count // each)
+            if is_open:
                 candidates = open_sequences[space]
-                each = space // size  # the next piece of this size fits best into the same sequence
-                needed = -(-count // each)
                 chosen = candidates[-needed:]
                 del candidates[-len(chosen) :]
                 if not candidates:
                     del open_sequences[space], spaces[place]
             else:
-                space, each = capacity, capacity // size
-                chosen = list(range(num_sequences, num_sequences - (-count // each)))
-                num_sequences += len(chosen)
+                chosen = list(range(num_sequences, num_sequences + needed))
+                num_sequences += needed
             for number in chosen:
                 taken = min(each, count)
                 placed += [number] * taken
                 count -= taken
-                left = space - taken * size
-                if left and left not in open_sequences:
-                    open_sequences[left] = []
-                    insort(spaces, left)
-                if left:
-                    open_sequences[left].append(number)
+                if left := space - taken * size:
+                    if left not in open_sequences:
+                        insort(spaces, left)
+                    open_sequences.setdefault(left, []).append(number)
 
     sequences = np.empty(len(sizes), np.int64)
     sequences[order] = placed

@@ -31,7 +31,7 @@ def separated(table: pa.Table, ids: str = IDS) -> pa.Table:
     tokens, mask = flat(table[ids]), flat(table[MASK])
     for number, (name, sizes) in enumerate(zip(PARTS, _sizes(table), strict=True)):
         part = pa.LargeListArray.from_arrays(np.concatenate([[0], np.cumsum(sizes)]), tokens[mask == number])
-        table = table.append_column(name, pa.chunked_array(short(part), pa.list_(pa.int32())))
+        table = table.append_column(name, short([part], pa.int32()))
     return table.drop_columns([ids, MASK])
 
 

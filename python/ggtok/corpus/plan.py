@@ -112,14 +112,14 @@ def plan(
         if (share := min(input.weight - time, 1)) <= 0:
             continue
         cuts, length, whole = survey.cuts, input.size, is_whole(input, shard_size)
-        for cut, after in zip_longest(cuts, cuts[1:]):
-            if (number, cut.start, time) in made or not is_in_part(part, input.name, 0 if whole else cut.start):
+        for (start, row), end in zip_longest(cuts, [start for start, _ in cuts[1:]]):
+            if (number, start, time) in made or not is_in_part(part, input.name, 0 if whole else start):
                 continue
-            piece = Range(number, cut.start, None if after is None else after.start, cut.row, time)
+            piece = Range(number, start, end, row, time)
             if length is None or (input.compression is not None and length > shard_size and len(cuts) == 1):
                 streams.append(piece)
             elif KINDS[input.format].has_lines and (input.compression is None or len(cuts) == 1):
-                pieces.append((piece, share * ((length if after is None else after.start) - cut.start)))
+                pieces.append((piece, share * ((length if end is None else end) - start)))
             else:  # a table is cut by row groups, not by bytes, and the size of an unpacked text is not known
                 pieces.append((piece, share * (cut_size(shard_size, seed) if len(cuts) > 1 else length)))
     if seed is not None:

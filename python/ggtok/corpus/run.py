@@ -4,7 +4,7 @@ Shards are independent: a worker makes those of one task after the other, and no
 tokenizer. If there are fewer tasks than threads, each task encodes on several. Python renders chats and opens files
 under the GIL, so chats and short inputs are made in processes; so is everything on more than `MOST_THREADS` threads.
 
-The main thread alone counts, writes the journal and takes signals: workers send it messages.
+The main thread shows the progress and takes signals. Workers add to the counts, and write the journal one at a time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain
 from math import ceil, inf
-from queue import Empty, SimpleQueue
 from threading import Event, Lock, local
 from typing import Any, TypeVar
 
@@ -28,7 +27,7 @@ from ..tokenizer.seam import metadata_of
 from .blocks import IDS, num_tokens
 from .child import Child
 from .continuing import Budget, Call, Options, carry_over, ended, is_present, remove_unlisted, task_of
-from .documents import Documents, parted, sample_places
+from .documents import Documents, Watch, parted, sample_places
 from .folder import LOCK, MANIFEST
 from .manifest import VERSION, VOCABULARY, Manifest, Shard, TokenizerEntry
 from .packages import np
@@ -91,7 +90,7 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
     more bad rows than allowed, or no others; or as `make_shards`.
     """
     folder, state = job.folder, State()
-    call = partial(_on_threads, threads=threads, state=state, progress=progress, note=lambda _: None)
+    call = partial(_on_threads, threads=threads, state=state, progress=progress)
     with folder.locked():
         before = Manifest.read(folder, is_locked=True)
         if before is None and (other := sorted(folder.sizes().keys() - {LOCK})):
@@ -111,42 +110,46 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         if before is not None:
             carry_over(before, manifest, job, options, call)
             remove_unlisted(folder, replace(before, shards=manifest.shards))
-        state.phase, state.bytes = "encoding", 0
+        all_done = ended(manifest.shards)
+        # A stream that has not ended is read from its start again.
+        state.phase = "encoding"
+        state.bytes = sum(shard.input_bytes for shard in manifest.shards if shard.task in all_done)
+        begun = {shard.name: shard for shard in manifest.shards if shard.task not in all_done}
         inputs = [replace(each, name=entry.name) for each, entry in zip(job.inputs, manifest.inputs, strict=True)]
-        job = replace(job, inputs=inputs, done={shard.name: shard for shard in manifest.shards}, run=manifest.run)
+        job = replace(job, inputs=inputs, done=begun, run=manifest.run)
         done = {shard.task: task_of(shard) for shard in manifest.shards if shard.run < manifest.run}
         tasks = [*done.values(), *plan(inputs, surveys, size, job.settings.shuffle, part, done.values())]
-        all_done = ended(manifest.shards)
         budget = Budget(manifest)
         missing = [] if budget.is_reached else [task for task in tasks if task.name not in all_done]
         manifest.complete = before is not None and before.complete and not missing
         if before is None or replace(manifest, totals=before.totals) != before:
             manifest.write(folder)
         most = sum((inf if each.rows is None else each.rows) * ceil(each.input.weight) for each in surveys)
+        state.shards, sums, guard = len(manifest.shards), manifest.sums(), Lock()
 
-        sums, num_summed = Shard(""), 0
-
-        def checked(now: State) -> None:
-            nonlocal num_summed
-            if now.finished and options.max_bad is not None:
-                for shard in manifest.shards[num_summed:]:
-                    sums.add(shard)
-                num_summed = len(manifest.shards)
+        def note(shard: Shard) -> None:
+            with guard:
+                manifest.add(folder, shard)
+                state.shards += 1
+                shown = ("name", "documents", "tokens", "rejected")
+                state.finished.append({name: getattr(shard, name) for name in shown})
+                budget.add(shard)
+                if budget.is_reached:
+                    raise _Stopped
+                sums.add(shard)
                 _check_bad(sums, options.max_bad, most)
-            progress(now)
 
         if not manifest.complete:
             _keep_vocabulary(job)
         with suppress(_Stopped):
-            _make(job, missing, threads, manifest, budget, state, checked)
+            _make(job, missing, threads, note, call)
         if budget.is_reached:
             manifest.shards = budget.shards
             remove_unlisted(folder, manifest)
         _check_bad(manifest.sums(), options.max_bad)
         sizes = folder.sizes()
-        for shard in manifest.shards:
-            if not is_present(shard, sizes):
-                raise CorpusError(f"files of shard {shard.name} have gone: run it again", source=str(folder.at()))
+        if gone := next((shard.name for shard in manifest.shards if not is_present(shard, sizes)), None):
+            raise CorpusError(f"files of shard {gone} have gone: run it again", source=str(folder.at()))
         if not manifest.complete or folder.journal in sizes:  # else the last run was killed just before
             manifest.complete = True
             manifest.shards.sort(key=lambda shard: (int(shard.task), shard.number))
@@ -168,7 +171,7 @@ def _weighed(job: Job, before: Manifest | None, call: Call) -> list[Input]:
     counts, guard = {name: np.zeros(BINS, np.int64) for name, _ in settings.shares}, Lock()
     inputs = [replace(each, weight=1.0) for each in job.inputs]
 
-    def count(number: int, send: Callable[[object], None]) -> None:
+    def count(number: int, send: Watch) -> None:
         task = Task("", (Range(number, 0, None, 1),))
         for block in Documents(inputs, task, settings, send).of_shard(Shard("")):
             table = parted(encode_block(block, job.tokenizer, settings.encoding, 1).table, settings)[0]
@@ -199,7 +202,7 @@ def _survey(job: Job, state: State, call: Call, counts_rows: bool) -> list[Surve
     if not any(input.size is None for input in job.inputs):
         state.total_bytes = sum((input.size or 0) * ceil(input.weight) for input in job.inputs)
 
-    def look(batch: list[Input], send: Callable[[object], None]) -> list[Survey]:
+    def look(batch: list[Input], send: Watch) -> list[Survey]:
         return [surveyed(each, size, lambda done: send((done, 0, 0)), counts, *options) for each in batch]
 
     batches = [job.inputs[start : start + BATCH] for start in range(0, len(job.inputs), BATCH)]
@@ -228,29 +231,16 @@ def _check_bad(sums: Shard, max_bad: float | None, most: float = 0) -> None:
         raise CorpusError(f"{bad:,} of {rows:,} rows are bad, more than {bound}; all shards are kept for another bound")
 
 
-def _make(
-    job: Job,
-    missing: list[Task],
-    threads: int,
-    manifest: Manifest,
-    budget: Budget,
-    state: State,
-    progress: Progress,
-) -> None:
-    """Makes the missing shards, and notes each in the journal. Raises `_Stopped` when the budget is reached."""
-    all_done = ended(manifest.shards)
-    state.shards = len(manifest.shards)
-    # A stream that has not ended is read from its start again.
-    state.bytes = sum(shard.input_bytes for shard in manifest.shards if shard.task in all_done)
+def _make(job: Job, missing: list[Task], threads: int, note: Callable[[Shard], None], call: Call) -> None:
+    """Makes the missing shards, and passes each to `note`."""
     workers = max(min(threads, len(missing)), 1)
-    begun = {name: shard for name, shard in job.done.items() if shard.task not in all_done}
-    job = replace(job, threads=threads // workers, done=begun)
+    job = replace(job, threads=threads // workers)
     is_short = job.settings.shard_size * len(missing) < SHORT * sum(len(task.ranges) for task in missing)
     in_processes = workers > (1 if job.settings.reading.is_chat or is_short else MOST_THREADS)
     of_thread = local()
     with ExitStack() as stack:
 
-        def make(task: Task, send: Callable[[object], None]) -> None:
+        def make(task: Task, send: Watch) -> None:
             if not in_processes or job.inputs[task.ranges[0].input].size is None:  # standard input is here
                 shards = make_shards(job, task, send)
             else:
@@ -259,81 +249,61 @@ def _make(
                     stack.callback(of_thread.child.end)
                 shards = of_thread.child.make_shards(task, send)
             for shard in shards:
-                send(shard)
+                note(shard)
 
-        def note(shard: Shard) -> None:
-            manifest.add(job.folder, shard)
-            state.shards += 1
-            state.finished.append({name: getattr(shard, name) for name in ("name", "documents", "tokens", "rejected")})
-            budget.add(shard)
-            if budget.is_reached:
-                raise _Stopped
-
-        _on_threads(make, missing, workers, state, progress, note)
+        call(make, missing)
 
 
 def _on_threads(
-    function: Callable[[Any, Callable[[object], None]], Result],
-    items: list[Any],
-    threads: int,
-    state: State,
-    progress: Progress,
-    note: Callable[[Shard], None],
+    function: Callable[[Any, Watch], Result], items: list[Any], threads: int, state: State, progress: Progress
 ) -> list[Result]:
-    """Calls a function for each item, on several threads. What it sends is counted or noted by this thread.
+    """Calls a function for each item, on several threads. What it sends is added to the state, which this thread shows.
 
     The first exception, or Ctrl-C, ends all of them: `send` raises in them.
     """
-    messages: SimpleQueue[Any] = SimpleQueue()
-    stop = Event()
-    num_ended = 0
+    guard, changed, stop = Lock(), Event(), Event()
+    num_left, shown = len(items), replace(state)
 
-    def send(message: object) -> None:
-        messages.put(message)
+    def send(done: tuple[int, int, int]) -> None:
+        with guard:
+            state.bytes += done[0]
+            state.documents += done[1]
+            state.tokens += done[2]
+        changed.set()
         if stop.is_set():
             raise _Stopped
 
     def call(item: Any) -> Result:
+        nonlocal num_left
         try:
             send((0, 0, 0))
             return function(item, send)
         except BaseException:
             stop.set()
             raise
+        finally:
+            with guard:
+                num_left -= 1
+            changed.set()
 
-    def receive(timeout: float = 0) -> None:
-        nonlocal num_ended
-        with suppress(Empty):
-            while True:
-                message = messages.get(timeout=timeout)
-                timeout = 0
-                if isinstance(message, Shard):
-                    note(message)
-                elif message is None:
-                    num_ended += 1
-                else:
-                    num_bytes, documents, tokens = message
-                    state.bytes += num_bytes
-                    state.documents += documents
-                    state.tokens += tokens
-
-    def report() -> None:
-        progress(state)
-        state.finished.clear()
+    def update() -> None:
+        finished = [*state.finished]
+        del state.finished[: len(finished)]  # others may have been added
+        vars(shown).update(vars(state), finished=finished)
 
     with ThreadPoolExecutor(max(min(threads, len(items)), 1)) as pool:
         futures = [pool.submit(call, item) for item in items]
-        for future in futures:
-            future.add_done_callback(lambda _: messages.put(None))
         try:
-            while num_ended < len(futures):
-                receive(POLL)
-                report()
+            while num_left:
+                changed.wait(POLL)
+                changed.clear()
+                update()
+                progress(shown)
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
-            receive()
-    report()
+            update()
+    progress(shown)
     errors = (future.exception() for future in futures if not future.cancelled())
     failure = next((error for error in errors if error is not None and not isinstance(error, _Stopped)), None)
     try:

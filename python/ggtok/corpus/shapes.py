@@ -34,7 +34,7 @@ class Shape(NamedTuple):
     """The places of those that may be null. If these are the last ones, they need not be named."""
 
 
-def conversations_of(shape: str, names: tuple[str, ...], values: list[Any]) -> list[list[Any]]:
+def conversations_of(shape: str, names: tuple[str, ...], values: tuple[Any, ...]) -> list[list[Any]]:
     """The messages of a row; of a pair those of the prompt, and of the prompt with each answer.
 
     Raises `ValueError` with the reason if there are none.

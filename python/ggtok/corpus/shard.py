@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 from ..errors import CorpusError
 from ..tokenizer.base import BaseTokenizer
 from .blocks import IDS, INPUT, MASK, ROW, SOURCE, BadRow, Block, num_tokens
 from .documents import Documents, Watch, parted
 from .folder import Folder
-from .grouping import text_sizes
+from .grouping import Groups, text_sizes
+from .lists import in_pieces
 from .manifest import VALIDATION, Shard
 from .packages import np, pa
 from .packing import Packer
-from .pieces import in_pieces
 from .plan import Part, Task
 from .settings import Settings
 from .shuffling import Shuffler
 from .sources import Input
 from .sums import add
-from .table import Encoded, encode_block
+from .table import encode_block
 from .writing import writer_of
 from .writing.shard_files import ShardFiles
 
@@ -42,7 +41,7 @@ class Job:
     threads: int
     """Threads that encode, per task."""
     done: dict[str, Shard] = field(default_factory=dict)
-    """The shards of earlier runs by their names."""
+    """The finished shards of tasks that have not ended, by their names."""
     run: int = 0
     """The number of this run."""
     part: Part | None = None
@@ -82,9 +81,9 @@ def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
 def _write(job: Job, blocks: Iterator[Block], shard: Shard, files: ShardFiles, watch: Watch) -> None:
     """Writes the documents of a shard in their final order, and adds up their figures."""
     settings, rejected = job.settings, None
+    writer = writer_of(settings.writing.format)
     names = prefixes(shard.name, settings)
-    writers = [writer_of(settings.writing.format)(files.named(name), settings.writing) for name in names]
-    stages = [Stages(settings, name, writer.write) for name, writer in zip(names, writers, strict=True)]
+    stages = [Stages(settings, name, writer(files.named(name), settings.writing)) for name in names]
     for block in blocks:
         encoded = encode_block(block, job.tokenizer, settings.encoding, job.threads)
         for bad in encoded.bad:
@@ -96,15 +95,13 @@ def _write(job: Job, blocks: Iterator[Block], shard: Shard, files: ShardFiles, w
         if encoded.table.num_rows or not encoded.bad:
             for stage, table in zip(stages, parts, strict=True):
                 stage.push(selected(table, settings, job.inputs))
-        more = _figures(encoded, settings.reading.field)
-        more.input_bytes, more.rejected = block.num_bytes, len(encoded.bad)
+        more = _figures(encoded, settings)
         for table in parts[1:]:
             more.validation = table.num_rows, int(num_tokens(table.column(IDS)).sum())
         shard.add(more)
         watch((more.input_bytes, more.documents, more.tokens))
-    for stage, writer in zip(stages, writers, strict=True):
+    for stage in stages:
         add(shard.packing, stage.finish())
-        writer.close()
     shard.lengths = dict(sorted(shard.lengths.items()))
 
 
@@ -113,32 +110,42 @@ def prefixes(shard: str, settings: Settings) -> list[str]:
     return [shard, VALIDATION + shard] if settings.validation else [shard]
 
 
+class Sink(Protocol):
+    """What takes the documents to train with, or those for validation, in their final order."""
+
+    def write(self, table: pa.Table) -> None:
+        """Takes some of them."""
+
+    def close(self) -> None:
+        """Is called after the last ones."""
+
+
 class Stages:
     """What documents pass between encoding and writing: splitting, shuffling and packing, if they are wanted."""
 
-    def __init__(self, settings: Settings, shard: str, write: Callable[[pa.Table], None]) -> None:
-        self._write, self._encoding = write, settings.encoding
-        length, pad_id = settings.writing.pack, settings.writing.pad_id
-        shuffler = None if settings.shuffle is None else Shuffler(settings.shuffle, shard)
-        self._packer = None if length is None or pad_id is None else Packer(length, pad_id)
-        self._stages = [stage for stage in (shuffler, self._packer) if stage is not None]
+    def __init__(self, settings: Settings, shard: str, sink: Sink) -> None:
+        self._encoding, self._sink, self._write = settings.encoding, sink, sink.write
+        self._packer: Packer | None = None
+        self._stages: list[Groups] = []
+        if settings.writing.pack is not None and settings.writing.pad_id is not None:
+            self._packer = Packer(settings.writing.pack, settings.writing.pad_id, self._write)
+            self._stages.append(self._packer)
+            self._write = self._packer.push
+        if settings.shuffle is not None:
+            self._stages.insert(0, Shuffler(settings.shuffle, shard, self._write))
+            self._write = self._stages[0].push
 
     def push(self, table: pa.Table) -> None:
         """Takes documents, and writes those whose place is known."""
         if self._encoding.too_long == "split" and self._encoding.max_length is not None:
             table = in_pieces(table, self._encoding.max_length, self._encoding.overlap)
-        self._pass([table], self._stages)
-
-    def _pass(self, tables: Iterable[pa.Table], stages: list[Shuffler | Packer]) -> None:
-        for stage in stages:
-            tables = chain.from_iterable(map(stage.push, tables))
-        for table in tables:
-            self._write(table)
+        self._write(table)
 
     def finish(self) -> dict[str, int]:
         """Writes the others. Returns what the packer reports, if there is one."""
-        for number, stage in enumerate(self._stages, 1):
-            self._pass(stage.flush(), self._stages[number:])
+        for stage in self._stages:
+            stage.flush()
+        self._sink.close()
         return {} if self._packer is None else self._packer.report
 
 
@@ -154,16 +161,19 @@ def selected(table: pa.Table, settings: Settings, inputs: list[Input]) -> pa.Tab
     return table.select([name for name in table.column_names if name in wanted])
 
 
-def _figures(encoded: Encoded, field: str) -> Shard:
+def _figures(encoded: Block, settings: Settings) -> Shard:
     """The figures of documents, like those of a shard with these alone."""
-    lengths, sizes = num_tokens(encoded.table.column(IDS)), text_sizes(encoded.table.column(field))
+    lengths = num_tokens(encoded.table.column(IDS))
+    sizes = text_sizes(encoded.table.column(settings.reading.field))
     # The exponent of a float is its number of significant bits.
     of_bits = np.bincount(np.frexp(lengths)[1]).tolist()
     numbers, places = np.unique(encoded.table.column(INPUT).to_numpy(), return_inverse=True)
     of_inputs = (np.bincount(places, weights, len(numbers)).astype(int).tolist() for weights in (None, lengths, sizes))
     sources: Any = zip(numbers.tolist(), zip(*of_inputs, strict=True), strict=True)
     figures = Shard("", documents=len(lengths), tokens=int(lengths.sum()), text_bytes=int(sizes.sum()))
-    figures.cut, figures.dropped, figures.found = encoded.num_cut, encoded.num_dropped, encoded.found
+    figures.input_bytes, figures.rejected, figures.found = encoded.num_bytes, len(encoded.bad), encoded.found
+    counts = (0, encoded.num_long) if settings.encoding.too_long == "drop" else (encoded.num_long, 0)
+    figures.cut, figures.dropped = counts
     figures.lengths = {bits: documents for bits, documents in enumerate(of_bits) if documents}
     figures.sources = dict(sources)
     return figures

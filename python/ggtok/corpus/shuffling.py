@@ -7,11 +7,10 @@ Generators", OOPSLA 2014). A library's generator may give other numbers in its n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from hashlib import sha256
 
 from .blocks import IDS, num_tokens, picked
-from .grouping import Groups
+from .grouping import Groups, Write
 from .packages import np, npt, pa
 
 BUFFER = 1 << 24
@@ -20,26 +19,20 @@ BUFFER = 1 << 24
 EXTRA = 16
 
 
-class Shuffler:
-    """Takes tables of documents, and yields them in another order."""
+class Shuffler(Groups):
+    """Takes tables of documents, and writes them in another order."""
 
-    def __init__(self, seed: int, shard: str) -> None:
+    def __init__(self, seed: int, shard: str, write: Write) -> None:
+        super().__init__(BUFFER, lambda table: num_tokens(table[IDS]) + EXTRA, write)
         self._key = int.from_bytes(sha256(f"{seed} {shard}".encode()).digest()[:8], "little")
-        self._groups = Groups(BUFFER)
         self._num_passed = 0
 
-    def push(self, table: pa.Table) -> Iterator[pa.Table]:
-        """Adds documents."""
-        return map(self._shuffled, self._groups.push(table, num_tokens(table.column(IDS)) + EXTRA))
-
-    def flush(self) -> Iterator[pa.Table]:
-        """Yields what waits."""
-        return map(self._shuffled, self._groups.flush())
-
-    def _shuffled(self, table: pa.Table) -> pa.Table:
-        numbers = np.arange(self._num_passed, self._num_passed + table.num_rows, dtype=np.uint64)
-        self._num_passed += table.num_rows
-        return picked(table, np.argsort(splitmix64(numbers, self._key), kind="stable"))
+    def finish(self, group: pa.Table) -> None:
+        """Shuffles a buffer."""
+        numbers = np.arange(self._num_passed, self._num_passed + group.num_rows, dtype=np.uint64)
+        self._num_passed += group.num_rows
+        order = np.argsort(splitmix64(numbers, self._key), kind="stable")
+        self._write(picked(group, order))
 
 
 def splitmix64(numbers: npt.NDArray[np.uint64], key: int) -> npt.NDArray[np.uint64]:

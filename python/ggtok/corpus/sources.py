@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -139,7 +140,7 @@ def inputs(
     names, weights = [os.fspath(source) for source in sources], weights or {}
     for name, weight in weights.items():
         if name not in names:
-            raise CorpusError(f"a weight is for {name!r}, which is not one of the sources{nearest(name, names)}")
+            raise CorpusError(f"a weight is for {name!r}, which is not one of the sources{nearest(name, tuple(names))}")
         most = 1 if name == STANDARD_INPUT else MOST_PASSES  # which can be read only once
         if not 0 < weight <= most:
             raise CorpusError(f"its weight must be more than 0 and at most {most}, not {weight}", source=name)
@@ -216,18 +217,13 @@ def _of_folder(folder: str, format: InputFormat | None, output: str | None) -> l
     if not found:
         formats = KINDS if format is None else ["text" if format == "lines" else format]
         endings = [ending for each in formats for ending in KINDS[each].endings]
-        raise CorpusError(
-            f"this folder has no files to read: looked for {', '.join(endings[:20])}"
-            f"{', ...' if len(endings) > 20 else ''}, also compressed",
-            source=_name(folder),
-        )
-    if format is None and len({each.format == "text" for each in found}) == 2:
-        text = next(each.name for each in found if each.format == "text")
-        other = next(each.name for each in found if each.format != "text")
-        raise CorpusError(
-            f"this folder has texts, such as {text}, and tables, such as {other}: choose which with input_format",
-            source=_name(folder),
-        )
+        shown = ", ".join([*endings[:20], *(["..."] if len(endings) > 20 else [])])
+        problem = f"this folder has no files to read: looked for {shown}, also compressed"
+        raise CorpusError(problem, source=_name(folder))
+    names = {each.format == "text": each.name for each in reversed(found)}
+    if format is None and len(names) == 2:
+        problem = f"this folder has texts, such as {names[True]}, and tables, such as {names[False]}"
+        raise CorpusError(f"{problem}: choose which with input_format", source=_name(folder))
     return sorted(found, key=lambda each: each.name)
 
 
@@ -245,10 +241,10 @@ def _of_file(path: str, format: InputFormat | None) -> Input:
     name = _name(path)
     try:
         status = os.stat(path)
-    except FileNotFoundError as error:
-        raise CorpusError(_missing(path), source=name) from error
     except OSError as error:
-        raise CorpusError(f"this file cannot be read: {error.strerror}", source=name) from error
+        is_missing = isinstance(error, FileNotFoundError)
+        problem = _missing(path) if is_missing else f"this file cannot be read: {error.strerror}"
+        raise CorpusError(problem, source=name) from error
     if not stat.S_ISREG(status.st_mode):
         raise CorpusError('this is not a file but a device or pipe: redirect it and name "-"', source=name)
     if not os.access(path, os.R_OK):
@@ -293,7 +289,7 @@ def endings(path: str) -> tuple[str, str | None]:
 def _missing(path: str) -> str:
     folder = os.path.dirname(path) or "."
     try:
-        names = sorted(os.listdir(folder))
+        names = tuple(sorted(os.listdir(folder)))
     except OSError:
         return "no such file, and no such folder"
     return "no such file" + nearest(os.path.basename(path), names)
@@ -320,10 +316,10 @@ def path_from(folder: Path | str, input: Input) -> str:
     """Where an input is, as seen from a folder. What is on another drive, or seen from a URL, has its full path."""
     if input.size is None or is_url(input.path):
         return input.path
-    try:
-        return _name(os.path.abspath(input.path) if isinstance(folder, str) else os.path.relpath(input.path, folder))
-    except ValueError:
-        return _name(os.path.abspath(input.path))
+    path = os.path.abspath(input.path)
+    with suppress(ValueError):  # another drive
+        path = path if isinstance(folder, str) else os.path.relpath(path, folder)
+    return _name(path)
 
 
 def path_at(folder: Path | str, path: str) -> str:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import pairwise, starmap
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 from ..errors import CorpusError
 from .reading.streams import unpacked
@@ -25,23 +25,18 @@ SAMPLE = 1 << 16
 """Bytes of a file's start, middle and end that are hashed each: all of a short one."""
 
 
-class PartStart(NamedTuple):
-    """Where a part of an input starts."""
-
-    start: int
-    """A byte of lines and Arrow streams, a row group of Parquet, a record batch of Arrow files."""
-    row: int
-    """The number of its first row, counted from 1; 0 if the lines before it were not counted."""
-
-
 @dataclass(frozen=True, slots=True)
 class Survey:
     """What is known of an input before it is read."""
 
     input: Input
     """The same, with its size, time and sample."""
-    cuts: tuple[PartStart, ...] = (PartStart(0, 1),)
-    """The first part starts with the input."""
+    cuts: tuple[tuple[int, int], ...] = ((0, 1),)
+    """Where parts start, the first one with the input, and the number of the first row of each.
+
+    A start is a byte of lines and Arrow streams, a row group of Parquet, a record batch of Arrow files. Rows are
+    counted from 1; 0 if the lines before were not counted.
+    """
     rows: int | None = None
     """The most rows that it can have, if that was looked at."""
 
@@ -97,7 +92,7 @@ def surveyed(
         if not skip_bad or isinstance(error, StoreError):
             raise
     input = replace(source, size=size, time=time, sample=digest.hexdigest())
-    return Survey(input, tuple(starmap(PartStart, parts)), rows)
+    return Survey(input, tuple(parts), rows)
 
 
 def _line_starts(file: Any, cut: int, size: int) -> list[tuple[int, int]]:

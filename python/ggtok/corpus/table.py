@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,30 +22,14 @@ from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.batch import Batch
 from ..tokenizer.numbers import num_threads
 from ..tokenizer.vocab import FLAGS_READ
-from .blocks import IDS, MASK, ROW, BadRow, Block, num_tokens, picked
-from .chats import Found, encode_chats, is_conversation, warn_of_found
+from .blocks import IDS, MASK, Block, num_tokens, picked
+from .chats import encode_chats, is_conversation, warn_of_found
 from .infilling import infilled
 from .lists import short
 from .names import check_column
-from .packages import np, pa, pc
+from .packages import pa, pc
 from .pairs import lengths, separated
 from .settings import Encoding, Masks, Names, TooLong, encoding_of
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """The documents of a block with their tokens."""
-
-    table: pa.Table
-    """The columns of the block and the column `IDS`; for conversations the column `MASK` too."""
-    bad: list[BadRow]
-    """The rows of the block that are not documents."""
-    num_cut: int
-    """How many documents were longer than `max_length` and are cut, to one piece or several."""
-    num_dropped: int
-    """How many were longer and were dropped."""
-    found: Found = field(default_factory=dict)
-    """What the model does not see of conversations."""
 
 
 def encode_table(
@@ -124,81 +108,66 @@ def encode_table(
 
 def encode_block(
     block: Block, tokenizer: BaseTokenizer, encoding: Encoding, threads: int | None, ids: str = IDS
-) -> Encoded:
+) -> Block:
     """The documents of a block with their tokens, and all its bad rows: those that the reader found come first.
 
-    Texts are taken to be UTF-8 if their column says so, since the reader has looked. A conversation that cannot be
-    rendered is a bad row. Raises what `encode_table` does for all else.
+    The columns are taken to be there, and texts to be UTF-8 if their column says so, since the reader has looked. A
+    conversation that cannot be rendered is a bad row. Raises what `encode_table` does for all else.
     """
-    table, bad = block.table, list(block.bad)
-    column = _column(table, encoding)
+    table = block.table
     new = [ids, MASK] if encoding.is_chat else [ids]
     if taken := next((name for name in new if name in table.column_names), None):
         raise CorpusError(f"the table has a column {taken!r} already: rename it, or choose another name with ids=")
     eos_id = _eos_to_append(tokenizer, encoding)
-
-    found: Found = {}
     if encoding.is_chat:
-        for name in (*encoding.others, *([encoding.tools] if encoding.tools is not None else [])):
-            check_column(name, table.column_names)
-        chats = encode_chats(table, tokenizer, encoding, eos_id)
-        found = chats.found
-        if chats.bad:
-            is_good = np.ones(table.num_rows, bool)
-            is_good[[row for row, _, _ in chats.bad]] = False
-            numbers = table.column(ROW).to_pylist() if ROW in table.column_names else range(1, table.num_rows + 1)
-            bad += [BadRow(block.source, numbers[row], reason, data) for row, reason, data in chats.bad]
-            table = picked(table, is_good)
-        parts = [chats.ids, chats.masks]
-    else:
-        options = num_threads(threads), None, "right", encoding.add_special, encoding.parse_special, False, eos_id
+        return _limited(encode_chats(block, tokenizer, encoding, eos_id, ids), new, encoding)
+    options = num_threads(threads), None, "right", encoding.add_special, encoding.parse_special, False, eos_id
 
-        def encode(texts: pa.Array) -> pa.LargeListArray:
-            return Batch(encode_batch(tokenizer, texts, *options), None).to_arrow()
+    def encode(texts: pa.Array) -> pa.LargeListArray:
+        return Batch(encode_batch(tokenizer, texts, *options), None).to_arrow()
 
-        rearrange = partial(infilled, encoding=encoding, tokenizer=tokenizer, encode=encode)
-        parts = [[(rearrange if encoding.fim else encode)(chunk) for chunk in column.chunks if len(chunk)]]
-    for name, rows, kind in zip(new, parts, (pa.int32(), pa.int8()), strict=False):
-        chunks = [chunk for each in rows for chunk in short(each)]
-        table = table.append_column(name, pa.chunked_array(chunks, pa.list_(kind)))
-    table, num_long = _limited(table, new, encoding)
-    counts = (0, num_long) if encoding.too_long == "drop" else (num_long, 0)
-    return Encoded(table, bad, *counts, found)
+    rearrange = partial(infilled, encoding=encoding, tokenizer=tokenizer, encode=encode)
+    chunks = filter(len, table.column(encoding.field).chunks)
+    tokens = map(rearrange if encoding.fim else encode, chunks)
+    return _limited(replace(block, table=table.append_column(ids, short(tokens, pa.int32()))), new, encoding)
 
 
 def encode_rows(
     table: pa.Table, tokenizer: BaseTokenizer, encoding: Encoding, threads: int | None, ids: str
 ) -> pa.Table:
     """The table with the tokens of its rows. Raises what `encode_table` does."""
-    source = f"column {encoding.field!r}"
-    block = Block(table, [], 0, source)
-    column = _column(table, encoding)
-    start = 1
+    source, start = f"column {encoding.field!r}", 1
+    for name in (encoding.field, *encoding.others, *([] if encoding.tools is None else [encoding.tools])):
+        check_column(name, table.column_names)
+    column = table.column(encoding.field)
+    if not holds_documents(column.type, encoding.is_chat):
+        wanted = "lists of messages or their JSON text" if encoding.is_chat else "strings or binary"
+        raise CorpusError(f"{source} must hold {wanted}, not {column.type}")
     for chunk in [] if encoding.is_chat else column.chunks:
-        for row, *_ in broken(plain(chunk), ""):
+        for row, *_ in broken(plain(chunk)):
             problem = "the text is not UTF-8 (a binary column may hold any bytes)"
             raise CorpusError(problem, source=source, row=start + row)
         start += len(chunk)
-    encoded = encode_block(block, tokenizer, encoding, threads, ids)
+    encoded = encode_block(Block(table, [], 0, source), tokenizer, encoding, threads, ids)
     if encoded.bad:
         raise CorpusError(encoded.bad[0].reason, source=source, row=encoded.bad[0].row)
     warn_of_found(encoded.found)
     return separated(encoded.table, ids) if encoding.is_pair else encoded.table
 
 
-def _limited(table: pa.Table, columns: list[str], encoding: Encoding) -> tuple[pa.Table, int]:
-    """The table without what is too long, unless it is split later, and how many rows were."""
-    if encoding.max_length is None:
-        return table, 0
-    is_long = (lengths(table) if encoding.is_pair else num_tokens(table.column(columns[0]))) > encoding.max_length
-    num_long = int(is_long.sum())
-    if num_long and encoding.too_long == "drop":
+def _limited(block: Block, columns: list[str], encoding: Encoding) -> Block:
+    """The block without what is too long, unless it is split later."""
+    table, most = block.table, encoding.max_length
+    if most is None:
+        return block
+    is_long = (lengths(table) if encoding.is_pair else num_tokens(table.column(columns[0]))) > most
+    if (num_long := int(is_long.sum())) and encoding.too_long == "drop":
         table = picked(table, ~is_long)
     elif num_long and encoding.too_long == "cut":
         for name in columns:
-            cut = pc.list_slice(table.column(name), 0, encoding.max_length)
+            cut = pc.list_slice(table.column(name), 0, most)
             table = table.set_column(table.column_names.index(name), name, cut)
-    return table, num_long
+    return replace(block, table=table, num_long=num_long)
 
 
 def _eos_to_append(tokenizer: BaseTokenizer, encoding: Encoding) -> int | None:
@@ -213,17 +182,6 @@ def _eos_to_append(tokenizer: BaseTokenizer, encoding: Encoding) -> int | None:
     else:
         has_eos = vocab.add_eos and "add_eos" in FLAGS_READ.get(vocab.kind, ())
     return None if has_eos and encoding.add_special and not encoding.is_chat else vocab.eos_id
-
-
-def _column(table: pa.Table, encoding: Encoding) -> pa.ChunkedArray:
-    """The column of the documents. Raises `CorpusError` unless exactly one has this name, and its type is right."""
-    field = encoding.field
-    check_column(field, table.column_names)
-    column = table.column(field)
-    if not holds_documents(column.type, encoding.is_chat):
-        wanted = "lists of messages or their JSON text" if encoding.is_chat else "strings or binary"
-        raise CorpusError(f"column {field!r} must hold {wanted}, not {column.type}")
-    return column
 
 
 def holds_documents(type: pa.DataType, is_chat: bool) -> bool:
@@ -255,7 +213,7 @@ def plain(texts: pa.Array) -> pa.Array:
     return as_bytes.view(pa.large_utf8()) if is_string(texts.type) else as_bytes  # UTF-8 or not
 
 
-def broken(texts: pa.Array, field: str) -> Iterator[tuple[int, str, bytes]]:
+def broken(texts: pa.Array) -> Iterator[tuple[int, str, bytes]]:
     """The rows whose string is not UTF-8, why, and the bytes. Raises `ArrowInvalid` if the column itself is damaged."""
     try:
         texts.validate(full=True)
@@ -266,17 +224,10 @@ def broken(texts: pa.Array, field: str) -> Iterator[tuple[int, str, bytes]]:
         texts.validate(full=True)
         for at, text in enumerate(texts):
             data = text.as_py() or b""
-            if reason := not_utf8(data):
-                yield at, f"column {field!r}: {reason}", data
-
-
-def not_utf8(data: bytes) -> str | None:
-    """Where a text stops being UTF-8, as a reason. `None` if it is."""
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return f"byte {error.start + 1:,} is not UTF-8"
-    return None
+            try:
+                data.decode()
+            except UnicodeDecodeError as error:
+                yield at, f"byte {error.start + 1:,} is not UTF-8", data
 
 
 def table_of(table: Any) -> pa.Table:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .blocks import BOUNDARIES, IDS, MASK
+from .lists import rows
 from .packages import np, npt, pa
 
 LABELS, NOT_LEARNED = "labels", -100
@@ -61,8 +62,7 @@ def renamed(group: pa.Table, trainer: Trainer, length: int | None) -> pa.Table:
     flat = ids.values.to_numpy()
     is_learned, added = is_token(group, length), {}
     if length is not None:
-        rows = [row.values.to_numpy() for row in group[BOUNDARIES]]
-        sizes = [[size for size in np.diff(row, append=length).tolist() if size] for row in rows]
+        sizes = [[size for size in np.diff(row, append=length).tolist() if size] for row in rows(group[BOUNDARIES])]
         if trainer.lengths is not None:
             added[trainer.lengths] = pa.array(sizes, pa.list_(pa.int32()))
         if trainer.positions is not None:

@@ -30,12 +30,8 @@ def typed(value: Any, kind: Any, place: str) -> Any:
         except TypeError as error:  # a key is missing
             raise ValueError(f"{place}: {error}") from None
     if isinstance(value, dict) and origin is dict:
-        return {
-            typed(int(key) if parts[0] is int and key.isdecimal() and len(key) < 20 else key, parts[0], place): typed(
-                each, parts[1], f"{place}.{key}"
-            )
-            for key, each in value.items()
-        }
+        keys = {key: int(key) if parts[0] is int and key.isdecimal() and len(key) < 20 else key for key in value}
+        return {typed(keys[key], parts[0], place): typed(value[key], parts[1], f"{place}.{key}") for key in value}
     if isinstance(value, list) and origin in (list, tuple):
         kinds = [parts[0]] * len(value) if origin is list or ... in parts else parts
         if len(kinds) == len(value):

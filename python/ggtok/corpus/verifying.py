@@ -159,12 +159,10 @@ def _check_documents(job: Job, shards: list[Shard], limit: int | None, found: Ve
     gone = {number: reason for number, input in enumerate(inputs) if (reason := _gone(input)) is not None}
     if settings.reading.is_chat:
         own = "the corpus's own template" if settings.encoding.template_text is not None else "the tokenizer's template"
-        found.notes.append(
-            f"conversations were rendered again by {own}, and their texts have nothing to be compared with"
-        )
-    found.notes += [
-        f"{inputs[number].name} {reason}: its documents are not compared" for number, reason in gone.items()
-    ]
+        note = f"conversations were rendered again by {own}, and their texts have nothing to be compared with"
+        found.notes.append(note)
+    for number, reason in gone.items():
+        found.notes.append(f"{inputs[number].name} {reason}: its documents are not compared")
     streams: dict[str, Documents] = {}
     """The stream of the previous shard, which continues where that ended."""
     for shard in shards:
@@ -206,7 +204,7 @@ def _compare(
     """
     settings, names = job.settings, prefixes(shard, job.settings)
     parts = [_Part(folder / name, settings) for name in names]
-    stages = [Stages(settings, name, part.compare) for name, part in zip(names, parts, strict=True)]
+    stages = [Stages(settings, name, part) for name, part in zip(names, parts, strict=True)]
     compared = 0
     for block in blocks:
         table = encode_block(block, job.tokenizer, settings.encoding, job.threads).table
@@ -218,10 +216,8 @@ def _compare(
         if limit is not None and sum(part.number for part in parts) >= limit:
             break
     else:
-        for stage, part in zip(stages, parts, strict=True):
+        for stage in stages:
             stage.finish()
-            if next(part.rows, None) is not None:
-                raise CorpusError(f"it has rows after row {part.number}, which belong to no document")
     found.documents += compared
     found.masks += compared * (MASK in parts[0].columns)
 
@@ -234,19 +230,24 @@ class _Part:
         self.columns = (IDS, MASK) if settings.writing.assistant_mask and format.has_masks else (IDS,)
         self.number = 0
         self._has_empty = format.has_empty
-        self.rows = zip(*(format.read(prefix, name) for name in self.columns), strict=False)
+        self._rows = zip(*(format.read(prefix, name) for name in self.columns), strict=False)
 
-    def compare(self, table: pa.Table) -> None:
+    def write(self, table: pa.Table) -> None:
         """Raises `CorpusError` if the next rows are not those of a table."""
         for new in zip(*(documents(table, name) for name in self.columns), strict=True):
             if not (len(new[0]) or self._has_empty):
                 continue
             self.number += 1
-            old = next(self.rows, None)
+            old = next(self._rows, None)
             if old is None or not np.array_equal(old[0], new[0]):
                 raise CorpusError(f"row {self.number} does not have the tokens of its documents")
             if not np.array_equal(old[-1], new[-1]):
                 raise CorpusError(f"row {self.number} does not have the mask of its conversations")
+
+    def close(self) -> None:
+        """Raises `CorpusError` if there are more rows."""
+        if next(self._rows, None) is not None:
+            raise CorpusError(f"it has rows after row {self.number}, which belong to no document")
 
 
 def _decode(table: pa.Table, settings: Settings, tokenizer: BaseTokenizer, found: Verification) -> None:

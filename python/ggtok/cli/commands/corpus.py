@@ -21,7 +21,7 @@ from ...corpus.shapes import SHAPES
 from ...corpus.trainers import TRAINERS
 from ...corpus.verifying import SAMPLE, Verification, verify
 from ..inputs import takes_template
-from ..options import OUTPUT, Command, Model, as_json, is_typed, takes_encoding, takes_model
+from ..options import Command, Model, as_json, is_typed, takes_encoding, takes_model
 from ..output import print_json, to_stderr
 from ..progress import progress
 from ..table import print_pairs, print_table
@@ -250,9 +250,8 @@ def _print_verified(named: dict[str, str], found: Verification, as_json: bool) -
 
 @command.command("info", short_help="Show what folders hold.")
 @click.argument("folders", nargs=-1, required=True, metavar="FOLDER...")
-@click.option("--html", type=OUTPUT, metavar="PATH", help="Also write it as a page (one folder).")
 @as_json
-def info_command(folders: tuple[str, ...], html: str | None, as_json: bool) -> int:
+def info_command(folders: tuple[str, ...], as_json: bool) -> int:
     """Show what a corpus holds: documents, tokens, a histogram of lengths, and bytes per token by source. Of several
     folders, show the sums, and what is missing between them; the exit code is 1 then. A folder can be a URL.
     """
@@ -270,8 +269,6 @@ def info_command(folders: tuple[str, ...], html: str | None, as_json: bool) -> i
             print_table(("folder", *names), cells, right=range(1, 6))
         _print_gaps(problems := gaps(found), as_json)
         return int(bool(problems))
-    if html is not None:
-        found[0].to_html(html)
     if as_json:
         print_json(**found[0].to_dict())
     else:

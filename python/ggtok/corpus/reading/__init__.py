@@ -34,7 +34,8 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
         CorpusError: The input cannot be read or is damaged (after the documents before that), a column is missing or of
             another type, or something is wanted that texts do not have.
     """
-    wanted = replace(reading, columns=tuple(dict.fromkeys((*reading.columns, *reading.others))))
+    names = dict.fromkeys((*reading.columns, *reading.others))
+    wanted = replace(reading, columns=tuple(name for name in names if name != reading.field))
     blocks: Iterator[Block] = module_of(source).read(source, start, end, first_row, wanted)
     if reading.is_chat or not reading.others:
         return blocks

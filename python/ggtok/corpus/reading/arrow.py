@@ -14,7 +14,7 @@ from ..blocks import BLOCK_SIZE, Block
 from ..packages import pa
 from ..settings import Reading
 from ..sources import Input
-from .columns import Batch, blocks, check, damaged, top, wanted
+from .columns import Batch, blocks, check, damaged, top
 
 FILE, FEATHER_1 = b"ARROW1", b"FEA1"
 """How files of the random access format and of Feather's first version begin. Anything else is a stream."""
@@ -53,7 +53,7 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
     with _opened(source) as (opened, is_file):
         schema = _reader(opened, is_file, None).schema
         check(source, schema, reading)
-        names = dict.fromkeys(top(name, schema.names) for name in wanted(reading))
+        names = dict.fromkeys(top(name, schema.names) for name in (reading.field, *reading.columns))
         reader = _reader(opened, is_file, [*map(schema.get_field_index, names)])
         batches = (_of_file if is_file else _of_stream)(reader, opened, start, end)
         yield from blocks(batches, source, first_row, reading)

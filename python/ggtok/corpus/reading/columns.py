@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from ...errors import CorpusError
 from ..blocks import BLOCK_SIZE, ROW, BadRow, Block, picked
-from ..grouping import Groups, text_sizes
+from ..grouping import grouped, text_sizes
 from ..names import check_column
 from ..packages import np, pa, pc
 from ..settings import Reading
@@ -23,14 +23,9 @@ Batch: TypeAlias = "tuple[pa.RecordBatch, int]"
 """A few rows of a file, and their share of its bytes."""
 
 
-def wanted(reading: Reading) -> list[str]:
-    """The columns that are read, each once."""
-    return list(dict.fromkeys([reading.field, *reading.columns]))
-
-
 def check(source: Input, schema: pa.Schema, reading: Reading) -> None:
     """Raises `CorpusError` if a column is missing, or if the column of texts has the wrong type."""
-    for name in wanted(reading):
+    for name in (reading.field, *reading.columns):
         try:
             kind = _column(schema.empty_table(), name).type
         except (KeyError, pa.ArrowException):
@@ -62,8 +57,7 @@ def blocks(batches: Iterator[Batch], source: Input, first_row: int, reading: Rea
         for rows, num_bytes in batches:
             table, bad = _documents(rows, source, row, reading)
             row += rows.num_rows
-            groups = Groups(BLOCK_SIZE, fits=True)
-            parts = [*groups.push(table, text_sizes(table.column(reading.field))), *groups.flush()] or [table]
+            parts = grouped(table, BLOCK_SIZE, lambda part: text_sizes(part[reading.field])) or [table]
             firsts = [0, *(part.column(ROW)[0].as_py() for part in parts[1:]), row]
             for number, (part, (first, after)) in enumerate(zip(parts, pairwise(firsts), strict=True)):
                 near = [each for each in bad if first <= each.row < after]
@@ -88,30 +82,24 @@ def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading)
     if texts.null_count:
         is_null = texts.is_null().to_numpy(zero_copy_only=False)
         if reading.nulls == "empty":
-            texts = _with_empty(texts, reading.is_chat)
+            empty: Any = ("[]" if reading.is_chat else "") if is_text(texts.type) else []
+            texts = pc.if_else(texts.is_valid(), texts, pa.scalar(empty, texts.type))
         else:
             is_document &= ~is_null
         if reading.nulls == "error":
             reason = f"column {reading.field!r} is null"
             bad += [BadRow(source.name, row + int(at), reason) for at in np.flatnonzero(is_null)]
-    for at, reason, data in broken(texts, reading.field):
+    for at, reason, data in broken(texts):
         is_document[at] = False
-        bad.append(BadRow(source.name, row + at, reason, data[: BadRow.MOST_DATA]))
-    others = [name for name in wanted(reading) if name != reading.field]
-    kept = [_column(batch, name) for name in others]
-    for name, column in zip(others, kept, strict=True):
+        bad.append(BadRow(source.name, row + at, f"column {reading.field!r}: {reason}", data[: BadRow.MOST_DATA]))
+    kept = {name: _column(batch, name) for name in reading.columns}
+    for name, column in kept.items():
         try:
             column.validate(full=True)
         except pa.ArrowInvalid as error:
             raise CorpusError(f"column {name!r} is damaged: {error}", source=source.name, row=row) from error
     rows = pa.array(np.arange(row, row + num_rows, dtype=np.int64))
-    table = pa.Table.from_arrays([texts, *kept, rows], [reading.field, *others, ROW])
+    table = pa.Table.from_arrays([texts, *kept.values(), rows], [reading.field, *kept, ROW])
     if not is_document.all():
         table = picked(table, is_document)
     return table, sorted(bad, key=lambda each: each.row)
-
-
-def _with_empty(texts: pa.Array, is_chat: bool) -> pa.Array:
-    """Nulls replaced by empty texts or lists."""
-    empty: Any = ("[]" if is_chat else "") if is_text(texts.type) else []
-    return pc.if_else(texts.is_valid(), texts, pa.scalar(empty, texts.type))

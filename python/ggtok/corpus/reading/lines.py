@@ -18,7 +18,7 @@ from ..names import nearest
 from ..packages import pa
 from ..settings import Reading
 from ..sources import Input
-from ..table import not_utf8
+from ..table import broken
 from .streams import Stream
 
 MOST_LINE = 1 << 30
@@ -39,26 +39,23 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
         return
     row, position = first_row, 0
     with Stream(source, start if start or end else None) as stream:
-        for data, too_long in _whole_lines(stream, None if end is None else end - start, start == 0):
+        for data, length in _whole_lines(stream, None if end is None else end - start, start == 0):
             num_bytes, position = stream.position - position, stream.position
-            if too_long:
-                reason = f"the line has {too_long:,} bytes, more than {MOST_LINE:,}"
-                bad = [BadRow(source.name, row, reason, data[: BadRow.MOST_DATA])]
-                yield Block(parse(b"", row, source, reading)[1], bad, num_bytes)
-                row += 1
-            else:
-                num_lines, table, bad = parse(data, row, source, reading)
-                yield Block(table, bad, num_bytes)
-                row += num_lines
+            is_whole = len(data) == length
+            num_lines, table, bad = parse(data if is_whole else b"", row, source, reading)
+            if not is_whole:
+                reason = f"the line has {length:,} bytes, more than {MOST_LINE:,}"
+                num_lines, bad = 1, [BadRow(source.name, row, reason, data[: BadRow.MOST_DATA])]
+            yield Block(table, bad, num_bytes)
+            row += num_lines
 
 
 def parse(data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, Any, list[BadRow]]:
     """The number of lines, the table of those that are documents, and the others."""
-    others = tuple(name for name in reading.columns if name != reading.field)
     if source.format == "lines":
         found = text_lines(data, row)
     else:
-        found = json_lines(data, row, reading.field, reading.is_chat, others, reading.nulls)
+        found = json_lines(data, row, reading.field, reading.is_chat, reading.columns, reading.nulls)
     num_lines, rows, columns, bad_lines = found
     arrays = []
     for offsets, validity, values in columns:
@@ -68,14 +65,14 @@ def parse(data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, 
     bad = []
     for number, first, last, reason, names in bad_lines:
         excerpt = data[first : min(last, first + BadRow.MOST_DATA)]
-        bad.append(BadRow(source.name, number, reason + nearest(reading.field, names or ()), excerpt))
-    return num_lines, pa.Table.from_arrays(arrays, [reading.field, *others, ROW]), bad
+        bad.append(BadRow(source.name, number, reason + nearest(reading.field, tuple(names or ())), excerpt))
+    return num_lines, pa.Table.from_arrays(arrays, [reading.field, *reading.columns, ROW]), bad
 
 
 def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[tuple[bytes, int]]:
     """The next `size` bytes, about `BLOCK_SIZE` at a time. A line that is longer than that is alone.
 
-    One that is longer than `MOST_LINE` is cut short, and its number of bytes comes with it; else 0.
+    The number of bytes comes with them. A line that is longer than `MOST_LINE` is cut short.
 
     O(bytes): every byte is searched once for the end of its line, and copied once.
     """
@@ -97,11 +94,11 @@ def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[
             else:
                 held.append(part)
             if end:
-                yield b"".join(held), num_held if num_held > MOST_LINE else 0
+                yield b"".join(held), num_held
                 held, num_held = [], 0
             start += len(part)
     if num_held:
-        yield b"".join(held), num_held if num_held > MOST_LINE else 0
+        yield b"".join(held), num_held
 
 
 def _whole(source: Input, row: int, reading: Reading) -> Block:
@@ -110,18 +107,10 @@ def _whole(source: Input, row: int, reading: Reading) -> Block:
         data = stream.read(MOST_LINE + 1)
         num_bytes = stream.position
     data = data.removeprefix(MARK)
-    offsets = array("q", [0, len(data)])
-    texts = pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
-    reason = None
-    if len(data) > MOST_LINE:
-        reason = f"the text has more than {MOST_LINE:,} bytes"
-    else:
-        try:
-            texts = texts.cast(pa.large_utf8())
-        except pa.ArrowInvalid:
-            reason = not_utf8(data)
-    bad = [] if reason is None else [BadRow(source.name, row, reason, data[: BadRow.MOST_DATA])]
-    if bad:
-        texts = pa.array([], pa.large_utf8())
-    rows = pa.array([row] * len(texts), pa.int64())
-    return Block(pa.Table.from_arrays([texts, rows], [reading.field, ROW]), bad, num_bytes)
+    buffers = [None, pa.py_buffer(array("q", [0, len(data)])), pa.py_buffer(data)]
+    texts = pa.Array.from_buffers(pa.large_utf8(), 1, buffers)
+    is_long = len(data) > MOST_LINE
+    reasons = [f"the text has more than {MOST_LINE:,} bytes"] if is_long else [why for _, why, _ in broken(texts)]
+    bad = [BadRow(source.name, row, reason, data[: BadRow.MOST_DATA]) for reason in reasons]
+    table = pa.Table.from_arrays([texts, pa.array([row])], [reading.field, ROW])
+    return Block(table.slice(0, 1 - len(bad)), bad, num_bytes)

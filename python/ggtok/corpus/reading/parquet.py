@@ -9,7 +9,7 @@ from ..blocks import BLOCK_SIZE, Block
 from ..packages import pa, pq
 from ..settings import Reading
 from ..sources import Input
-from .columns import Batch, blocks, check, damaged, wanted
+from .columns import Batch, blocks, check, damaged
 
 PIECE = BLOCK_SIZE * 3 // 4
 """Bytes that a batch aims at, by the mean length in its row group: nearly always a block, so that no text is copied."""
@@ -48,7 +48,7 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
 
 
 def _batches(file: Any, source: Input, start: int, end: int | None, reading: Reading) -> Iterator[Batch]:
-    metadata, names = file.metadata, wanted(reading)
+    metadata, names = file.metadata, [reading.field, *reading.columns]
     paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
     leaves = [number for number, path in enumerate(paths) if path.split(".")[0] in names or path in names]
     groups = range(metadata.num_row_groups if end is None else end)

@@ -12,7 +12,7 @@ from ..blocks import BLOCK_SIZE, Block
 from ..packages import pa
 from ..settings import Reading
 from ..sources import Input
-from .columns import Batch, blocks, wanted
+from .columns import Batch, blocks
 from .streams import Stream
 
 MOST_RECORD = 4 * BLOCK_SIZE
@@ -29,7 +29,7 @@ def _batches(stream: Stream, source: Input, reading: Reading) -> Iterator[Batch]
     """The wanted columns as texts. Raises `CorpusError` for a record with too many or too few values."""
     from pyarrow import csv
 
-    names, position = wanted(reading), 0
+    names, position = [reading.field, *reading.columns], 0
     texts = dict.fromkeys(names, pa.large_utf8())
     try:
         for batch in csv.open_csv(

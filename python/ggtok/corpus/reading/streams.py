@@ -73,7 +73,6 @@ class Stream:
 
     def __init__(self, source: Input, start: int | None = None) -> None:
         self._source, self._raw = source, None
-        self._errors: tuple[type[Exception], ...] = (OSError,)
         self._num_read, self._share = 0, 1.0
         try:
             if source.size is None:
@@ -87,7 +86,6 @@ class Stream:
             else:
                 if not source.size:
                     raise CorpusError(f"it is empty, without even a header of {source.compression}", source=source.name)
-                self._errors = (OSError, pa.ArrowException)
                 self._raw = source.open()
                 self._file = pa.CompressedInputStream(self._raw, source.compression)
         except OSError as error:
@@ -108,7 +106,7 @@ class Stream:
                 size -= len(part)
         except MemoryError:
             raise
-        except self._errors as error:
+        except (OSError, pa.ArrowException) as error:
             raise self._error(error) from error
         data = b"".join(parts)
         self._num_read += len(data)

@@ -13,53 +13,42 @@ The layout is as in datatrove 0.10.1, `TokenizedFile` in `pipeline/tokens/tokeni
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
 from math import floor, log10
 from pathlib import Path
 from typing import Any
 
 from ...errors import CorpusError
-from ..blocks import IDS, MASK
-from ..lists import Lengths
-from ..packages import np, npt, pa
+from ..packages import np, npt
 from ..settings import Writing
 from .shard_files import ShardFiles
 from .tokens import TokenWriter, mapped
 
 
 class DatatroveWriter(TokenWriter):
-    """Holds 4 bytes for each document, and 12 while it closes."""
+    """Holds 12 bytes for each document while it closes."""
 
     suffixes = (".ds", ".ds.loss", ".ds.index", ".ds.metadata")
     mask_suffix = ".ds.loss"
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
-        super().__init__(files, writing, "<u2" if writing.vocab_size <= 1 << 16 else "<u4")
+        super().__init__(files, writing)
         self._index, self._metadata = files.open(".ds.index"), files.open(".ds.metadata")
         self._tokenizer_name = "_".join(writing.tokenizer_name.replace("|", "_").splitlines()) or "Unknown Tokenizer"
-        self._lengths: list[Lengths] = []
-
-    def write(self, table: pa.Table) -> None:
-        self._lengths += self.write_tokens(table)
 
     def close(self) -> None:
-        ends = np.cumsum(np.concatenate([np.empty(0, np.int32), *self._lengths]), dtype="<u8")
-        self._lengths.clear()
+        ends = np.cumsum(np.concatenate(self._lengths), dtype="<u8")
         self._index.write(ends.data)
         num_tokens = int(ends[-1]) if len(ends) else 0
         lines = f"{self._tokenizer_name}|{self._dtype.itemsize}", str(num_tokens), rounded(num_tokens)
         self._metadata.write("\n".join(lines).encode())
 
     @classmethod
-    def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
-        """As in `ShardWriter`, from `PREFIX.ds` or `PREFIX.ds.loss`."""
-        if column == MASK:
-            return _documents(prefix, ".ds.loss", "i1")
+    def layout(cls, prefix: Path) -> tuple[str, npt.NDArray[Any]]:
+        """As in `TokenWriter`."""
         itemsize = mapped(prefix, ".ds.metadata", "u1").tobytes().partition(b"\n")[0].rpartition(b"|")[2]
         if itemsize not in (b"2", b"4"):
             raise CorpusError("this does not say how many bytes a token has", source=f"{prefix.name}.ds.metadata")
-        return _documents(prefix, ".ds", f"<u{itemsize.decode()}")
+        return f"<u{itemsize.decode()}", np.insert(mapped(prefix, ".ds.index", "<u8"), 0, 0)
 
 
 def rounded(number: int) -> str:
@@ -73,11 +62,3 @@ def rounded(number: int) -> str:
         exponent += 1  # 9,999 is 10.0 k
     digits = format(number / 10 ** (exponent // 3 * 3), f".{2 - exponent % 3}f")
     return f"{digits} {' kMGTPE'[exponent // 3].strip()}T"
-
-
-def _documents(prefix: Path, suffix: str, dtype: str) -> Iterator[npt.NDArray[Any]]:
-    ends = mapped(prefix, ".ds.index", "<u8")
-    values = mapped(prefix, suffix, dtype)
-    if len(values) != (ends[-1] if len(ends) else 0):
-        raise CorpusError("this file does not match its index", source=prefix.name + suffix)
-    yield from (values[start:end] for start, end in pairwise([0, *ends]))

@@ -20,13 +20,12 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ...errors import CorpusError
-from ..blocks import IDS, MASK, ROW, SOURCE, num_tokens, picked
+from ..blocks import IDS, ROW, SOURCE, num_tokens, picked
 from ..packages import np, npt, pa, pc
 from ..settings import Writing
 from .shard_files import ShardFiles
@@ -34,20 +33,20 @@ from .tokens import TokenWriter, mapped
 
 
 class FlatWriter(TokenWriter):
-    """Holds nothing."""
+    """Writes the index while documents come."""
 
     suffixes = (".npy", ".csv.gz", ".mask")
     mask_suffix = ".mask"
     has_index, has_empty = True, False
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
-        super().__init__(files, writing, "<u2" if writing.vocab_size <= 1 << 16 else "<u4")
+        super().__init__(files, writing)
         # Without a time and a name, so that the same documents are the same bytes.
         self._index = gzip.GzipFile("", "wb", 4, files.open(".csv.gz"), 0)
         self._id_column, self._num_tokens = writing.id_column, 0
 
     def write(self, table: pa.Table) -> None:
-        self.write_tokens(table)
+        super().write(table)
         sizes = num_tokens(table[IDS])
         ends = np.cumsum(sizes) + self._num_tokens
         self._num_tokens += int(sizes.sum())
@@ -71,9 +70,22 @@ class FlatWriter(TokenWriter):
         return lines.getvalue().encode()
 
     @classmethod
-    def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
-        """As in `ShardWriter`, of documents that have tokens. The size of `PREFIX.npy` says how many bits one has."""
-        return _documents(prefix, ".mask", "i1") if column == MASK else _documents(prefix, ".npy", "<u2", "<u4")
+    def layout(cls, prefix: Path) -> tuple[str, npt.NDArray[Any]]:
+        """As in `TokenWriter`, of documents that have tokens. The size of `PREFIX.npy` says how many bits one has."""
+        path = prefix.with_name(f"{prefix.name}.csv.gz")
+        bounds = [0]
+        try:
+            with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+                for number, line in enumerate(csv.reader(file), 1):
+                    start, end = int(line[0]), int(line[1])
+                    if not bounds[-1] == start < end:
+                        problem = "a document does not start where the one before it ends"
+                        raise CorpusError(problem, source=path.name, row=number)
+                    bounds.append(end)
+        except (OSError, EOFError, zlib.error, csv.Error, IndexError, UnicodeDecodeError) as error:
+            raise CorpusError(f"this cannot be read: {error}", source=path.name) from error
+        is_short = len(mapped(prefix, ".npy", "u1")) == 2 * bounds[-1]
+        return cls.dtypes[not is_short], np.array(bounds)
 
 
 def _fields(table: pa.Table, name: str) -> list[str]:
@@ -91,33 +103,3 @@ def _fields(table: pa.Table, name: str) -> list[str]:
         raise CorpusError(problem, source=table[SOURCE][broken].as_py(), row=table[ROW][broken].as_py())
     fields: list[str] = column.to_pylist()
     return fields
-
-
-def _documents(prefix: Path, suffix: str, *dtypes: str) -> Iterator[npt.NDArray[Any]]:
-    """The values of each document, of the type with which the file is as long as its index says."""
-    num_values = max((end for _, end in _spans(prefix)), default=0)
-    num_bytes = len(mapped(prefix, suffix, "u1"))
-    dtype = next((dtype for dtype in dtypes if num_values * np.dtype(dtype).itemsize == num_bytes), None)
-    if dtype is None:
-        raise CorpusError("this file does not match its index", source=f"{prefix.name}{suffix}")
-    values = mapped(prefix, suffix, dtype)
-    for start, end in _spans(prefix):
-        yield values[start:end]
-
-
-def _spans(prefix: Path) -> Iterator[tuple[int, int]]:
-    """Where each document starts and ends, by the index."""
-    path = prefix.with_name(f"{prefix.name}.csv.gz")
-    previous = 0
-    try:
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            for number, line in enumerate(csv.reader(file), 1):
-                start, end = int(line[0]), int(line[1])
-                if not previous == start < end:
-                    raise CorpusError(
-                        "a document does not start where the one before it ends", source=path.name, row=number
-                    )
-                yield start, end
-                previous = end
-    except (OSError, EOFError, zlib.error, csv.Error, IndexError, UnicodeDecodeError) as error:
-        raise CorpusError(f"this cannot be read: {error}", source=path.name) from error

@@ -16,15 +16,11 @@ The layout is as in megatron-core 0.16.1, `core/datasets/indexed_dataset.py`. Al
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ...errors import CorpusError
-from ..blocks import IDS
-from ..lists import Lengths
-from ..packages import np, npt, pa
+from ..packages import np, npt
 from ..settings import Writing
 from .shard_files import ShardFiles
 from .tokens import TokenWriter, mapped
@@ -35,37 +31,33 @@ TYPES = {8: "<u2", 4: "<i4"}
 
 
 class MegatronWriter(TokenWriter):
-    """Holds 4 bytes for each document, and 20 while it closes."""
+    """Holds 20 bytes for each document while it closes."""
 
     suffixes = (".bin", ".idx")
     has_masks = False
+    most_short, dtypes = 65_499, ("<u2", "<i4")
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
-        self._code = 8 if writing.vocab_size < 65500 else 4
-        super().__init__(files, writing, TYPES[self._code])
+        super().__init__(files, writing)
         self._idx = files.open(".idx")
-        self._lengths: list[Lengths] = []
-
-    def write(self, table: pa.Table) -> None:
-        self._lengths += self.write_tokens(table)
 
     def close(self) -> None:
-        lengths = np.concatenate([np.empty(0, np.int32), *self._lengths])
-        self._lengths.clear()
+        lengths = np.concatenate(self._lengths)
         documents = np.zeros(len(lengths) + 1, "<i8")
         np.cumsum(lengths > 0, out=documents[1:])
         lengths = lengths[lengths > 0]
         starts = np.zeros(len(lengths) + 1, "<i8")
         np.cumsum(lengths, out=starts[1:])
         starts *= self._dtype.itemsize
-        self._idx.write(HEADER.pack(MAGIC, 1, self._code, len(lengths), len(documents)))
+        code = 8 if self._dtype == TYPES[8] else 4
+        self._idx.write(HEADER.pack(MAGIC, 1, code, len(lengths), len(documents)))
         self._idx.write(lengths.astype("<i4", copy=False).data)
         self._idx.write(starts[:-1].data)
         self._idx.write(documents.data)
 
     @classmethod
-    def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
-        """As in `ShardWriter`, from `PREFIX.bin` and `PREFIX.idx`."""
+    def layout(cls, prefix: Path) -> tuple[str, npt.NDArray[Any]]:
+        """As in `TokenWriter`."""
         index = mapped(prefix, ".idx", "u1")
         header = index[: HEADER.size].tobytes()
         if len(header) < HEADER.size:
@@ -75,12 +67,9 @@ class MegatronWriter(TokenWriter):
             raise CorpusError("this is not a Megatron index written by ggtok", source=f"{prefix.name}.idx")
         if len(index) != HEADER.size + 12 * num_sequences + 8 * num_bounds:
             raise CorpusError("this file has more or fewer bytes than its header says", source=f"{prefix.name}.idx")
-        starts, bounds = np.split(index[HEADER.size + 4 * num_sequences :], [8 * num_sequences])
-        starts, bounds = starts.view("<i8"), bounds.view("<i8")
-        lengths = index[HEADER.size : HEADER.size + 4 * num_sequences].view("<i4")
-        ids = mapped(prefix, ".bin", TYPES[code])
-        if (num_sequences and starts[-1] // ids.itemsize + lengths[-1] != len(ids)) or bounds[-1] != num_sequences:
-            raise CorpusError("this file does not match its index", source=f"{prefix.name}.bin")
-        for first, after in pairwise(bounds):
-            start = starts[first] // ids.itemsize if first < after else 0
-            yield ids[start : start + lengths[first:after].sum(dtype=np.int64)]
+        lengths, starts, documents = np.split(index[HEADER.size :], [4 * num_sequences, 12 * num_sequences])
+        bounds = np.insert(np.cumsum(lengths.view("<i4"), dtype=np.int64), 0, 0)
+        documents, itemsize = documents.view("<i8"), np.dtype(TYPES[code]).itemsize
+        if documents[-1] != num_sequences or not np.array_equal(starts.view("<i8"), bounds[:-1] * itemsize):
+            raise CorpusError("this file contradicts itself", source=f"{prefix.name}.idx")
+        return TYPES[code], bounds[documents]

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...errors import CorpusError
 from ..blocks import BOUNDARIES, IDS, MASK
-from ..grouping import Groups, row_sizes
+from ..grouping import Groups, grouped, row_sizes
 from ..lists import documents
 from ..packages import np, npt, pa
 from ..pairs import PARTS, separated
@@ -46,24 +46,18 @@ class TableWriter(ShardWriter):
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
         self._file = files.open(self.suffixes[0])
         self._name, self._writing = files.name, writing
-        self._writer: Any = None
-        self._groups = Groups(GROUP_BYTES, fits=True)
-        self._schema: pa.Schema | None = None
+        self._schema: Any = None
+        self._groups = Groups(GROUP_BYTES, row_sizes, self._write, fits=True)
 
     def write(self, table: pa.Table) -> None:
-        if self._schema is None:
-            self._begin(table.schema)
-        table = self._conformed(table)
-        for group in self._groups.push(table, row_sizes(table)):
-            with self._explained():
-                self._write(group)
+        with self._explained():
+            self._groups.push(self._conformed(table))
 
     def close(self) -> None:
-        if self._schema is None:
-            self._begin(pa.schema([]))
         with self._explained():
-            for group in self._groups.flush():
-                self._write(group)
+            if self._schema is None:
+                self._begin(pa.schema([]))
+            self._groups.flush()
             self._writer.close()
 
     @contextmanager
@@ -75,9 +69,8 @@ class TableWriter(ShardWriter):
             raise CorpusError(f"{self._writing.format} cannot hold this: {error}", source=self._name) from error
 
     def _write(self, group: pa.Table) -> None:
-        pieces = Groups(self.piece_bytes, fits=True)
-        in_pieces = (*pieces.push(group, row_sizes(group)), *pieces.flush())
-        tables = [self._finished(_in_one_chunk(piece)) for piece in in_pieces]
+        pieces = grouped(group, self.piece_bytes, row_sizes)
+        tables = [self._finished(_in_one_chunk(piece)) for piece in pieces]
         self._writer.write_table(pa.concat_tables(tables), len(group))
 
     def open(self, schema: pa.Schema) -> Any:
@@ -87,9 +80,9 @@ class TableWriter(ShardWriter):
     def _begin(self, schema: pa.Schema) -> None:
         """Opens the file, whose carried columns have the types of the first table. Without a table they are nulls."""
         writing = self._writing
-        flags = pa.list_(pa.int8())
-        fields = [pa.field(IDS, pa.list_(pa.int32()))]
-        fields += [pa.field(BOUNDARIES, pa.list_(pa.int32()))] if writing.pack is not None else []
+        numbers, flags = pa.list_(pa.int32()), pa.list_(pa.int8())
+        fields = [pa.field(IDS, numbers)]
+        fields += [pa.field(BOUNDARIES, numbers)] if writing.pack is not None else []
         fields += [pa.field(MASK, flags)] if writing.assistant_mask else []
         for name in writing.columns:
             kind = schema.field(name).type if name in schema.names else pa.null()
@@ -98,15 +91,15 @@ class TableWriter(ShardWriter):
         if writing.pack is not None:
             metadata = {"ggtok": json.dumps({"pack": writing.pack, "pad_id": writing.pad_id})}
         self._schema = pa.schema(fields, metadata)
-        names = (finished := self._finished(self._schema.empty_table()).schema).names
-        if twice := next((name for name in writing.columns if names.count(name) > 1), None):
+        written = self._finished(self._schema.empty_table()).schema
+        if twice := next((name for name in writing.columns if written.names.count(name) > 1), None):
             raise CorpusError(f"a column {twice!r} is written for the tokens, so it cannot be kept too")
-        with self._explained():
-            self._writer = self.open(finished)
+        self._writer = self.open(written)
 
     def _conformed(self, table: pa.Table) -> pa.Table:
         """The columns that are written, in their order and with their types."""
-        assert self._schema is not None
+        if self._schema is None:
+            self._begin(table.schema)
         columns = []
         for field in self._schema:
             column = table[field.name]
@@ -147,7 +140,7 @@ class TableWriter(ShardWriter):
                             yield numbers if column == MASK else np.concatenate(parts)
                         continue
                     name = column if column in group.column_names else WRITTEN[column]
-                    for values in documents(group.combine_chunks(), name):
+                    for values in documents(group, name):
                         yield (values != NOT_LEARNED).astype(np.int8) if name == LABELS else values
         except (pa.ArrowException, OSError) as error:
             raise CorpusError(f"this cannot be read: {error}", source=path.name) from error

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ...errors import CorpusError
 from ..blocks import IDS, MASK
-from ..lists import Lengths, lists
+from ..lists import lists
 from ..packages import np, npt, pa
 from ..settings import Writing
 from . import ShardWriter
@@ -15,32 +17,48 @@ from .shard_files import ShardFiles
 
 
 class TokenWriter(ShardWriter):
-    """Writes tokens of the type `dtype`, and masks in `u8`. The index is for each format."""
+    """Writes tokens, and masks in `u8`. The index is for each format. Holds 4 bytes for each document."""
 
     mask_suffix: ClassVar[str] = ""
     """Of the file with the masks."""
+    most_short: ClassVar[int] = 1 << 16
+    """The most tokens of a vocabulary for which one has 16 bits."""
+    dtypes: ClassVar[tuple[str, str]] = "<u2", "<u4"
+    """Of a token, for such vocabularies and for others."""
 
-    def __init__(self, files: ShardFiles, writing: Writing, dtype: str) -> None:
+    def __init__(self, files: ShardFiles, writing: Writing) -> None:
         self._ids = files.open(self.suffixes[0])
         self._mask = files.open(self.mask_suffix) if writing.assistant_mask and self.has_masks else None
-        self._vocab_size, self._dtype = writing.vocab_size, np.dtype(dtype)
+        self._vocab_size = writing.vocab_size
+        self._dtype = np.dtype(self.dtypes[writing.vocab_size > self.most_short])
+        self._lengths = [np.empty(0, np.int32)]
 
-    def write_tokens(self, table: pa.Table) -> list[Lengths]:
-        """Adds the tokens and masks of documents. Returns the number of tokens of each, by chunks.
-
-        Raises `CorpusError` if there is a token that the vocabulary does not have, which might not fit.
-        """
-        found = []
+    def write(self, table: pa.Table) -> None:
+        """As in `ShardWriter`. Raises `CorpusError` for a token that the vocabulary does not have: it might not fit."""
         for lengths, ids in lists(table[IDS]):
             if len(ids) and ids.view(np.uint32).max() >= self._vocab_size:  # of this type, negative ones are large
                 wrong = ids[(ids < 0) | (ids >= self._vocab_size)][0]
                 raise CorpusError(f"token {wrong} is outside the vocabulary of {self._vocab_size} tokens")
             self._ids.write(ids.astype(self._dtype, copy=False).data)
-            found.append(lengths)
+            self._lengths.append(lengths)
         if self._mask is not None:
             for _, mask in lists(table[MASK]):
                 self._mask.write(mask.data)
-        return found
+
+    @classmethod
+    def layout(cls, prefix: Path) -> tuple[str, npt.NDArray[Any]]:
+        """The type of a token, and where the documents are among the tokens: 0, and the end of each."""
+        raise NotImplementedError
+
+    @classmethod
+    def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
+        """As in `ShardWriter`."""
+        dtype, bounds = cls.layout(prefix)
+        suffix, dtype = (cls.mask_suffix, "i1") if column == MASK else (cls.suffixes[0], dtype)
+        values = mapped(prefix, suffix, dtype)
+        if len(values) != bounds[-1]:
+            raise CorpusError("this file does not match its index", source=f"{prefix.name}{suffix}")
+        yield from (values[start:end] for start, end in pairwise(bounds))
 
 
 def mapped(prefix: Path, suffix: str, dtype: str) -> npt.NDArray[Any]:
