@@ -88,6 +88,7 @@ EVERY: dict[str, dict[str, Any]] = {
     "shape": {"messages": "chat", "template_text": ALL, "shape": "messages"},
     "date": {"messages": "chat", "template_text": ALL + "{{ strftime_now('%Y') }}", "date": "2020-02-02"},
     "trainer": {"trainer": "axolotl", "format": "parquet"},
+    "template": {"template": "chatml"},
     "template_text": {"template_text": "{{ messages[0].content }}{{ messages[1].content }}"},
     "variables": {"variables": {"b": [1, {"c": None}], "a": 1.5}, "template_text": "{{ a }}{{ b }}" + ALL},
     "mask": {"mask": get_args(Masks)[-1]},
@@ -141,8 +142,10 @@ def test_every_option_can_be_continued(tmp_path: Path, option: str, monkeypatch:
     arguments = PLAIN | EVERY[option]
     if option in ("weights", "token_weights"):
         arguments["weights"] = {source: 1.5}
-    if option in ("tools", "template_text", "variables", "mask"):
+    if option in ("tools", "template", "template_text", "variables", "mask"):
         arguments = EVERY["messages"] | arguments
+    if option == "template":
+        del arguments["template_text"]
     build([source], tmp_path / "out", **arguments)
     before = contents(tmp_path / "out")
     build([source], tmp_path / "out", **arguments)
@@ -154,6 +157,23 @@ def test_every_option_can_be_continued(tmp_path: Path, option: str, monkeypatch:
     changed = {"pack": 128} if "pack" in arguments else {"append_eos": not arguments.get("append_eos")}
     with pytest.raises(CorpusError, match=f"the setting {next(iter(changed))} has changed"):
         build([source], tmp_path / "out", **(arguments | changed | {"rebuild": False}))
+
+
+def test_a_folder_behind_a_link(tmp_path: Path, sources: list[Path]) -> None:
+    """`..` leads out of what a link leads to."""
+    deep = tmp_path / "far" / "deep"
+    deep.mkdir(parents=True)
+    (tmp_path / "out").symlink_to(deep, target_is_directory=True)
+    (tmp_path / "link").symlink_to(sources[0].parent, target_is_directory=True)
+    inputs = [tmp_path / "link" / source.name for source in sources]
+    build(inputs, tmp_path / "out", **PLAIN)
+    before = contents(deep)
+    for folder in (tmp_path / "out", deep):
+        assert (found := verify(folder)).documents > 5000
+        assert not found.notes
+        build(inputs, folder, **PLAIN)
+        build(sources, folder, **PLAIN)
+        assert contents(deep) == before
 
 
 def test_an_input_that_is_added_adds_shards(tmp_path: Path, sources: list[Path]) -> None:

@@ -21,7 +21,7 @@ from ggtok.corpus.blocks import ROW, BadRow
 from ggtok.corpus.reading import array, separated
 from ggtok.corpus.settings import Reading
 from ggtok.corpus.sources import inputs
-from ggtok.errors import CorpusError
+from ggtok.errors import ChatTemplateError, CorpusError
 
 BPE = ggtok.Tokenizer.builtin("bpe")
 CHATML = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -350,3 +350,23 @@ def test_count_reads_what_a_corpus_reads(tmp_path: Path) -> None:
     assert "packed.jsonl.gz, row 1: it has no field 'txt': the nearest is 'text'" in count(packed, "--field", "txt")
     packed.write_bytes(packed.read_bytes()[:-9])
     assert "the gzip data ends early" in count(packed)
+
+
+def test_a_template_by_its_name(tmp_path: Path) -> None:
+    """For a model without a template, as an error advises."""
+    source = tmp_path / "a.jsonl"
+    source.write_text(json.dumps({"messages": ASKED}))
+    table = pa.table({"messages": [json.dumps(ASKED)]})
+    tokenizer = ggtok.Tokenizer.builtin("spm")
+    options: dict[str, Any] = {"tokenizer": tokenizer, "format": "parquet", "messages": "messages"}
+    for again in ("", "again"):
+        with pytest.raises(ChatTemplateError, match=r"no chat template .* or template='chatml' to do as llama-server"):
+            build([source], tmp_path / "out", **options)
+        build([source], tmp_path / f"named{again}", template="chatml", **options)
+    expected = [tokenizer.encode_chat(ASKED, template="chatml", add_generation_prompt=False)]
+    assert ids_of(tmp_path / "named") == ids_of(tmp_path / "namedagain") == expected
+    encoded = encode_table(table, tokenizer, messages="messages", template="chatml")
+    assert encoded["input_ids"].to_pylist() == expected
+    assert TableEncoder("spm", messages="messages", template="chatml")(table)["input_ids"].to_pylist() == expected
+    with pytest.raises(CorpusError, match="template is for conversations: give messages too"):
+        encode_table(table, tokenizer, "messages", template="chatml")

@@ -248,13 +248,14 @@ def template_text(path: str) -> str:
 
 
 @shared(
+    click.option("--template", metavar="NAME", help="The name of one of the model's templates, or chatml."),
     click.option("--template-file", metavar="FILE", type=click.Path(), help="A Jinja template instead of the model's."),
     repeatable("--set", "variables", metavar="NAME=VALUE", help="A variable of the template"),
 )
-def takes_template(template_file: str | None, variables: tuple[str, ...]) -> dict[str, Any]:
-    """Gives a command `--template-file` and `--set`, and passes it `template_text` and `variables`."""
+def takes_template(template: str | None, template_file: str | None, variables: tuple[str, ...]) -> dict[str, Any]:
+    """Gives a command `--template`, `--template-file` and `--set`, and passes it what the library calls them."""
     text = None if template_file is None else template_text(template_file)
-    return {"template_text": text, "variables": dict(map(setting, variables))}
+    return {"template": template, "template_text": text, "variables": dict(map(setting, variables))}
 
 
 def text_path(argument: str) -> Path:

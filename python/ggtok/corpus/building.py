@@ -68,6 +68,7 @@ def build(
     field: Names = "text",
     messages: Names | None = None,
     tools: str | None = None,
+    template: str | None = None,
     template_text: str | None = None,
     variables: Mapping[str, Any] | None = None,
     mask: Masks = "turn",
@@ -128,6 +129,7 @@ def build(
             by the file's chat template as `encode_chat` does, and `assistant_mask` marks what the assistant wrote.
             With `shape`, its fields if they are called otherwise, in that order.
         tools: With `messages`: the column or field with the tools of each conversation.
+        template: With `messages`: the name of one of the tokenizer's templates, or "chatml", as in `encode_chat`.
         template_text: With `messages`: a chat template in place of the tokenizer's.
         variables: With `messages`: variables of the template, such as `{"enable_thinking": False}`.
         mask: With `messages`: what the mask covers: "turn" or "content", as in `encode_chat`.
@@ -257,7 +259,8 @@ def build(
     if shape == PAIR and (wrong := next((name for name, is_given in unpaired.items() if is_given), None)):
         raise CorpusError(f"pairs cannot be written with this: {wrong}")
     folder = folder_of(os.fsdecode(file_name(output)))
-    chat, special = (tools, template_text, variables, mask, shape, date), (add_special, parse_special, append_eos)
+    chat = tools, template, template_text, variables, mask, shape, date
+    special = add_special, parse_special, append_eos
     encoding = encoding_of(first, messages, chat, special, max_length, too_long, overlap)
     if not (0 <= fim <= 1 and 0 <= fim_spm <= 1):
         raise CorpusError(f"fim and fim_spm must be shares from 0 to 1, such as 0.5, not {fim} and {fim_spm}")
@@ -362,8 +365,9 @@ def _date(tokenizer: BaseTokenizer, encoding: Encoding, folder: Folder) -> str |
     """The day that a template is told: that of the run that began the folder, or today. `None` if it asks for none."""
     if (before := Manifest.read(folder)) is not None:
         return before.settings.encoding.date
-    template = "".join(chosen(tokenizer.metadata, None, encoding.template_text, tools).text for tools in (False, True))
-    return time.strftime("%Y-%m-%d") if re.search("strftime_now|datetime|date_string", template) else None
+    names = tokenizer.metadata, encoding.template, encoding.template_text
+    templates = "".join(chosen(*names, tools).text for tools in (False, True))
+    return time.strftime("%Y-%m-%d") if re.search("strftime_now|datetime|date_string", templates) else None
 
 
 def _padding(tokenizer: BaseTokenizer, pad_id: int | None) -> int:

@@ -48,10 +48,10 @@ def encode_chats(block: Block, tokenizer: BaseTokenizer, encoding: Encoding, eos
     from ..chat.conversation import Conversation, EncodeSettings, Options, body_of
     from ..chat.templates import chosen, compiled
 
-    compiled(chosen(tokenizer.metadata, None, encoding.template_text, False))
+    compiled(chosen(tokenizer.metadata, encoding.template, encoding.template_text, False))
     settings, variables = EncodeSettings(encoding.add_special), dict(encoding.variables)
     findings: list[Finding] = []
-    options = Options(template_text=encoding.template_text, warnings=findings)
+    options = Options(template=encoding.template, template_text=encoding.template_text, warnings=findings)
     now = None if encoding.date is None else (day(encoding.date), 0, "UTC")
     table, names, end = block.table, (encoding.field, *encoding.others), [] if eos_id is None else [eos_id]
     numbers = table.column(ROW).to_pylist() if ROW in table.column_names else range(1, table.num_rows + 1)

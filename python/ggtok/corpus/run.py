@@ -21,8 +21,8 @@ from threading import Event, Lock, local
 from typing import Any, TypeVar
 
 from .._ggtok import __version__
+from ..chat.templates import chosen
 from ..errors import CorpusError
-from ..tokenizer.keys import CHAT_TEMPLATE
 from ..tokenizer.seam import metadata_of
 from .blocks import IDS, num_tokens
 from .child import Child
@@ -318,10 +318,9 @@ def _on_threads(
 def _begun(job: Job) -> Manifest:
     """The manifest before any shard is made."""
     vocab, metadata, settings = job.tokenizer.vocab, job.tokenizer.metadata, job.settings
-    own = settings.encoding.template_text
-    template = metadata.get(CHAT_TEMPLATE) if own is None else own
-    hash = None
-    if settings.reading.is_chat and isinstance(template, str):
+    hash, encoding = None, settings.encoding
+    if settings.reading.is_chat:
+        template = chosen(metadata, encoding.template, encoding.template_text, False).text
         hash = sha256(template.encode("utf-8", "surrogateescape")).hexdigest()
     tokenizer = TokenizerEntry(
         digest=job.tokenizer.fingerprint,

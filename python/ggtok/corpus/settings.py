@@ -68,6 +68,8 @@ class Encoding:
     """The tokens that a piece of a split document repeats from the one before."""
     tools: str | None = None
     """Of conversations: the column that holds their tools."""
+    template: str | None = None
+    """The name of one of the tokenizer's templates, or of the built-in one."""
     template_text: str | None = None
     """A template in place of the tokenizer's."""
     variables: tuple[tuple[str, Any], ...] = ()
@@ -96,7 +98,7 @@ class Encoding:
 def encoding_of(
     field: str,
     messages: Names | None,
-    chat: tuple[str | None, str | None, Mapping[str, Any] | None, Masks, str | None, str | None],
+    chat: tuple[str | None, str | None, str | None, Mapping[str, Any] | None, Masks, str | None, str | None],
     special: tuple[bool, bool, bool],
     max_length: SupportsIndex | None,
     too_long: TooLongOrSplit,
@@ -107,13 +109,19 @@ def encoding_of(
 
     Raises `CorpusError` if one is out of range, or is for conversations and there are none.
     """
-    tools, template_text, variables, mask, shape, date = chat
+    tools, template, template_text, variables, mask, shape, date = chat
     without_surrogates("template_text", template_text)
     named = tuple(mapping("variables", variables or {}).items())
-    given = {"tools": tools is not None, "template_text": template_text is not None, "variables": named != ()}
-    given |= {"mask": mask != "turn", "date": date is not None}
+    given = {
+        "tools": tools,
+        "template": template,
+        "template_text": template_text,
+        "variables": named or None,
+        "date": date,
+    }
+    given["mask"] = mask if mask != "turn" else None
     is_chat = messages is not None or shape is not None
-    if wrong := next((name for name, is_given in given.items() if is_given and not is_chat), None):
+    if wrong := next((name for name, value in given.items() if value is not None and not is_chat), None):
         raise CorpusError(f"{wrong} is for conversations: give messages too")
     one_of("shape", shape, (None, *SHAPES), CorpusError)
     usual, _, optional = SHAPES[shape or "messages"]
@@ -134,7 +142,7 @@ def encoding_of(
     shared = as_int(overlap or 0)
     if not 0 <= shared <= ((most or 0) // 2 if too_long == "split" else 0):
         raise CorpusError(f"overlap must be from 0 to half of max_length, and is for too_long='split': {shared} given")
-    shaped: Any = tools, template_text, named, mask, shape or "messages", names[1:], date
+    shaped: Any = tools, template, template_text, named, mask, shape or "messages", names[1:], date
     return Encoding(names[0], is_chat, *special, most, too_long, shared, *shaped)
 
 

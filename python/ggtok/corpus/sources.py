@@ -313,12 +313,16 @@ def _name(path: str) -> str:
 
 
 def path_from(folder: Path | str, input: Input) -> str:
-    """Where an input is, as seen from a folder. What is on another drive, or seen from a URL, has its full path."""
+    """Where an input is, as seen from a folder. What is on another drive, or seen from a URL, has its full path.
+
+    Links to folders are followed: `..` leads out of what they lead to.
+    """
     if input.size is None or is_url(input.path):
         return input.path
-    path = os.path.abspath(input.path)
+    within, name = os.path.split(input.path)
+    path = os.path.join(os.path.realpath(within), name)
     with suppress(ValueError):  # another drive
-        path = path if isinstance(folder, str) else os.path.relpath(path, folder)
+        path = path if isinstance(folder, str) else os.path.relpath(path, os.path.realpath(folder))
     return _name(path)
 
 

@@ -39,6 +39,7 @@ def encode_table(
     *,
     messages: Names | None = None,
     tools: str | None = None,
+    template: str | None = None,
     template_text: str | None = None,
     variables: Mapping[str, Any] | None = None,
     mask: Masks = "turn",
@@ -65,6 +66,7 @@ def encode_table(
             The chat template renders it as `Tokenizer.encode_chat` does, on one thread, and a column
             `assistant_mask` (`list<int8>`) has a 1 for each token that the assistant wrote.
         tools: With `messages`: the column with the tools of each conversation, in the same forms.
+        template: With `messages`: the name of one of the tokenizer's templates, or "chatml", as in `encode_chat`.
         template_text: With `messages`: a chat template in place of the tokenizer's.
         variables: With `messages`: variables of the template.
         mask: With `messages`: what the mask covers, as in `Tokenizer.encode_chat`.
@@ -101,7 +103,8 @@ def encode_table(
     >>> ggtok.corpus.encode_table(table, ggtok.Tokenizer.builtin("bpe"), max_length=4).to_pydict()["input_ids"]
     [[6053, 7301], [9713, 5981, 6266, 78]]
     """
-    chat, special = (tools, template_text, variables, mask, shape, date), (add_special, parse_special, append_eos)
+    chat = tools, template, template_text, variables, mask, shape, date
+    special = add_special, parse_special, append_eos
     encoding = encoding_of(field, messages, chat, special, max_length, too_long)
     return encode_rows(table_of(table), tokenizer, encoding, granted_threads(threads, None), ids)
 

@@ -92,6 +92,7 @@ class TableEncoder:
         *,
         messages: Names | None = None,
         tools: str | None = None,
+        template: str | None = None,
         template_text: str | None = None,
         variables: Mapping[str, Any] | None = None,
         mask: Masks = "turn",
@@ -110,7 +111,8 @@ class TableEncoder:
         self._model = os.fsdecode(model)
         if isinstance(model, os.PathLike) and self._model in BUILTIN:
             self._model = os.path.join(os.curdir, self._model)
-        chat, special = (tools, template_text, variables, mask, shape, date), (add_special, parse_special, append_eos)
+        chat = tools, template, template_text, variables, mask, shape, date
+        special = add_special, parse_special, append_eos
         self._encoding = encoding_of(field, messages, chat, special, max_length, too_long)
         self._threads, self._ids = threads, ids
 

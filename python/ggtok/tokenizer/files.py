@@ -22,7 +22,7 @@ from .metadata import MAX_BYTES, Prefix, Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any, BinaryIO, Protocol
 
     class SupportsWrite(Protocol):
@@ -44,17 +44,18 @@ def read(source: Source) -> bytes:
         return prefix.data
 
 
-def read_pipe(file: Any, size: int) -> bytes:
+def read_pipe(file: Any, size: int, watch: Callable[[], object] = bool) -> bytes:
     """At most this many bytes of a pipe, a terminal or another file: what is there, once there is something.
 
-    Python notices a Ctrl-C that comes just before a read only when that ends, which may be never. So this waits first.
+    Python notices a Ctrl-C that comes just before a read only when that ends, which may be never. So this waits first,
+    and calls `watch` meanwhile, which can end it by raising.
     """
     from select import select
 
     with suppress(io.UnsupportedOperation):  # bytes in memory have no file number
         number = file.fileno()
         while os.name != "nt" and not select([number], [], [], 0.1)[0]:
-            pass
+            watch()
     return bytes(file.read1(size))
 
 

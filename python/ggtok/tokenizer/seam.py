@@ -6,7 +6,7 @@
 - `check`: `check`, `CONVERT`, `NOT_IN_UTF8`, `origin_of`, `warn`
 - `chunks`: `Chunk`
 - `cuts`: `character`, `compare`, `Cuts`, `cuts_of`, `Pair`, `Span`, `stretches`
-- `files`: `check_target`, `discard`, `finish`, `lock`, `new_part`, `no_follow`, `read`, `remove_parts`, `replacing`,
+- `files`: `check_target`, `discard`, `finish`, `lock`, `new_part`, `no_follow`, `read`, `read_pipe`, `remove_parts`, `replacing`,
   `Target`, `write`
 - `findings`: `Finding`, `TokenizerWarning`, `warn_of`
 - `keys`: `ARRAYS`, `BYTE`, `CHAT_TEMPLATE`, `CONTROL`, `FLAGS`, `FORMATS`, `GGML`, `MODEL`, `NORMAL`, `PRE`,

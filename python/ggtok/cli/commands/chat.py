@@ -20,7 +20,6 @@ from ..output import lossless, print_json, print_text
 @click.option("--tools", metavar="FILE", type=click.Path(), help="A JSON list of tools.")
 @click.option("--no-generation-prompt", is_flag=True, help="Do not end with the beginning of an assistant's message.")
 @click.option("--continue", "continues", is_flag=True, help="End inside the last message, for the model to continue.")
-@click.option("--template", metavar="NAME", help="The name of one of the model's templates.")
 @takes_template
 @click.option("--raw", is_flag=True, help="Render the messages unchanged, with jinja2, as transformers does.")
 @click.option("--trust", is_flag=True, help="Read control tokens in all of the text, as llama-server does.")

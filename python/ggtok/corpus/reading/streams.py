@@ -11,14 +11,15 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from tempfile import gettempdir, mkdtemp
-from threading import get_ident
+from threading import get_ident, local
 from typing import Any, Self
 
 from ...errors import CorpusError
-from ...tokenizer.files import new_part, remove_parts
+from ...tokenizer.files import new_part, read_pipe, remove_parts
 from ..packages import pa
 from ..sources import Input
 
@@ -62,6 +63,10 @@ def unpacked(source: Input, watch: Callable[[int], object] = lambda num_bytes: N
     return path
 
 
+READER = local()
+"""`watch` is called while a thread that reads standard input waits for it, and can end that by raising."""
+
+
 class Stream:
     """An input that is read from front to back, or from a place in its unpacked text on.
 
@@ -101,7 +106,9 @@ class Stream:
         most = size if self._source.size is None else max(self._source.size + 1, LEAST)
         try:
             parts: list[bytes] = []
-            while size and (part := self._file.read(min(size, most))):  # a pipe has what was written so far
+            watch = getattr(READER, "watch", bool)
+            read = self._file.read if self._source.size is not None else partial(read_pipe, self._file, watch=watch)
+            while size and (part := read(min(size, most))):  # a pipe has what was written so far
                 parts.append(part)
                 size -= len(part)
         except MemoryError:
