@@ -63,7 +63,6 @@ class Head:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._close()
         self._client.__exit__(*error)
 
     def read(self, size: int) -> bytes:
@@ -81,7 +80,7 @@ class Head:
             try:
                 self._read_to(goal)
             except BrokenError as error:
-                self._close()
+                self._answer = None
                 failures = failures + 1 if len(self.seen) == before else 1
                 if failures > MAX_FAILURES or (error.is_unreachable and not self.seen):
                     raise DownloadError(str(error), url=self.url, status=error.status) from None
@@ -102,30 +101,22 @@ class Head:
         while len(self.seen) < goal and len(self.seen) != end:
             part = self._client.read(response, goal - len(self.seen))
             if not part:
-                self._close()
+                self._answer = None
                 if end is not None:
                     raise BrokenError(f"the answer ends after {len(self.seen)} of {end} bytes")
                 self._total = len(self.seen)
                 return
             self.seen += part
         if len(self.seen) == end:
-            self._close()
+            self._answer = None
 
     def _asked(self, start: int, goal: int) -> Answer | None:
         """The answer to a request for a range, positioned at `start`; `None` if the file has no more bytes."""
         response = self._client.get(self._url, {"range": f"bytes={start}-{goal - 1}"})
-        try:
-            return self._checked(response, start)
-        except BaseException:
-            response.close()
-            raise
-
-    def _checked(self, response: urllib3.BaseHTTPResponse, start: int) -> Answer | None:
         status, headers = response.status, response.headers
         if status in PASSING:
             raise BrokenError(self._client.meaning(status), status)
         if status == 416:  # no such range: the file ends before it
-            response.close()
             return None
         if status not in (200, 206):
             raise self._client.refusal(response)
@@ -171,11 +162,6 @@ class Head:
 
     def _changed(self) -> DownloadError:
         return DownloadError("the file changed while it was read", url=self.url)
-
-    def _close(self) -> None:
-        if self._answer is not None:
-            self._answer.response.close()
-            self._answer = None
 
 
 def address(url: str) -> str:

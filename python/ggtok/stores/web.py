@@ -24,7 +24,7 @@ import ssl
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from threading import Thread
 from typing import Any, TypeVar
@@ -114,7 +114,8 @@ class BrokenError(Exception):
 
 
 class Client:
-    """Sends requests for one file or repository, and keeps the connections to its servers."""
+    """Sends requests for one file or repository, and keeps the connections to its servers. A request ends the answer to
+    the one before."""
 
     def __init__(self, url: str, seconds: float = MAX_SECONDS) -> None:
         """`url` is the address that the user gave. Raises `DownloadError` if it is not one."""
@@ -125,6 +126,8 @@ class Client:
         self._may_be_private: bool | None = None
         self._host: str | None = None
         """The server that was asked last."""
+        self._answer = ExitStack()
+        """Closes the last answer."""
         self._urllib3 = _urllib3()
         self._pools: dict[tuple[str, str | None], urllib3.PoolManager] = {}
         self._authorization: dict[tuple[str, str, int], str] = {}
@@ -143,6 +146,7 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._answer.close()
         self._cut()
         for pool in self._pools.values():
             pool.clear()
@@ -197,6 +201,7 @@ class Client:
         for _ in range(MAX_REDIRECTS + 1):
             parts = self._checked(url)
             self._host = parts.hostname
+            self._answer.close()
             if len(self._lines) > MAX_LINES:
                 self._cut()
             bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
@@ -206,10 +211,10 @@ class Client:
             options: dict[str, Any] = {"headers": sent, "redirect": False, "retries": False, "preload_content": False}
             options["timeout"] = self._urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
             response: urllib3.BaseHTTPResponse = self.waited(partial(self._pool(parts).request, "GET", bare, **options))
+            self._answer.callback(response.close)
             target = response.headers.get("location")
             if response.status not in REDIRECTS or not target:
                 return response
-            response.close()
             url = self._followed(bare, target, "redirects")
         raise DownloadError(f"more than {MAX_REDIRECTS} redirects", url=self.name)
 
@@ -222,14 +227,13 @@ class Client:
 
         try:
             response = self.get(url, {"accept": "application/json"})
-            with closing(response):
-                if response.status != 200:
-                    raise self.refusal(response)
-                data = bytearray()
-                while part := self.read(response, READ_AT_ONCE):
-                    data += part
-                    if len(data) > MAX_JSON:
-                        raise DownloadError("the server's list is too long", url=self.name)
+            if response.status != 200:
+                raise self.refusal(response)
+            data = bytearray()
+            while part := self.read(response, READ_AT_ONCE):
+                data += part
+                if len(data) > MAX_JSON:
+                    raise DownloadError("the server's list is too long", url=self.name)
         except BrokenError as error:
             raise DownloadError(str(error), url=self.name) from None
         links = LINK.finditer(response.headers.get("link", ""))
@@ -327,23 +331,18 @@ class Client:
 
     def _reason(self, error: Exception) -> str:
         """What an error means, in a few words."""
-        errors = self._urllib3.exceptions
-        match error:
-            case errors.NameResolutionError():
-                return "no server has this name, or the network is down"
-            case errors.NewConnectionError():
-                return f"no connection ({str(error).rpartition(': ')[2]})"
-            case errors.ConnectTimeoutError():
-                return f"no connection within {CONNECT_SECONDS:g} s"
-            case errors.TimeoutError() | TimeoutError():
-                return f"no answer within {READ_SECONDS:g} s"
-            case errors.ProxyError():
-                return f"the proxy does not connect ({str(error).rpartition(': ')[2]})"
-            case errors.SSLError():
-                return f"no secure connection ({error})"
-            case errors.ProtocolError() | OSError():
-                return "the connection broke"
-        return f"the answer is not proper HTTP ({error})"
+        errors, said = self._urllib3.exceptions, str(error).rpartition(": ")[2]
+        reasons = {
+            errors.NameResolutionError: "no server has this name, or the network is down",
+            errors.NewConnectionError: f"no connection ({said})",
+            errors.ConnectTimeoutError: f"no connection within {CONNECT_SECONDS:g} s",
+            (errors.TimeoutError, TimeoutError): f"no answer within {READ_SECONDS:g} s",
+            errors.ProxyError: f"the proxy does not connect ({said})",
+            errors.SSLError: f"no secure connection ({error})",
+            (errors.ProtocolError, OSError): "the connection broke",
+        }
+        unknown = f"the answer is not proper HTTP ({error})"
+        return next((reason for kinds, reason in reasons.items() if isinstance(error, kinds)), unknown)
 
 
 def _close(late: Future[Any]) -> None:
