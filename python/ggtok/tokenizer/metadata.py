@@ -104,7 +104,9 @@ def to_bytes(text: str) -> bytes:
 class Prefix:
     """`data` is the source from its first byte, or from the position of a file; `reaches` reads more of it."""
 
-    def __init__(self, data: bytes = b"", total: int | None = None, read: Callable[[int], bytes] | None = None) -> None:
+    def __init__(
+        self, data: bytes = b"", total: int | None = None, read: Callable[[int, int], bytes] | None = None
+    ) -> None:
         self.data = data
         self.total = total if read else len(data)
         """The size of the source in bytes; `None` while it is not known."""
@@ -135,18 +137,11 @@ class Prefix:
             ) from None
         is_bytes = view.c_contiguous and view.format in ("B", "b", "c")
         view = view.cast("B") if is_bytes else memoryview(view.tobytes())
-        position = 0
-
-        def read(size: int) -> bytes:
-            nonlocal position
-            position += size
-            return view[position - size : position].tobytes()
-
-        return cls(total=view.nbytes, read=read)
+        return cls(total=view.nbytes, read=lambda start, size: view[start : start + size].tobytes())
 
     @classmethod
     def _of_file(cls, file: Any) -> Prefix:
-        def read(size: int) -> bytes:
+        def read(_: int, size: int) -> bytes:
             chunk: object = file.read(size)
             if not isinstance(chunk, (bytes, bytearray, memoryview)):
                 raise ArgumentTypeError(
@@ -172,7 +167,7 @@ class Prefix:
         parts = [self.data] if have else []
         while have < end:
             goal = min(max(FIRST_READ, 2 * have), self.total or MAX_BYTES, MAX_BYTES)
-            chunk = self._read(goal - have)
+            chunk = self._read(have, goal - have)
             if not chunk:
                 self.total = have
                 break
