@@ -40,7 +40,7 @@ Target: TypeAlias = "str | os.PathLike[str] | SupportsWrite"
 def read(source: Source) -> bytes:
     """All of a file by its path, of a readable binary file, or of a bytes-like object."""
     with Prefix.open(source) as prefix:
-        prefix.reaches(MAX_BYTES if prefix.total is None else prefix.total)
+        prefix.reach(MAX_BYTES if prefix.total is None else prefix.total)
         return prefix.data
 
 
