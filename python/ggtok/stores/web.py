@@ -6,8 +6,8 @@ is decided here and nowhere else.
 
 1. Authorization goes to the server that it is for, and to no other, whatever redirects say: `HF_TOKEN` to the one of
    `HF_ENDPOINT` (huggingface.co), a password in a URL to the server of that URL.
-2. A redirect, or a link to the rest of a list, may not lead from https to http, nor to an address of this machine or
-   its network, unless the user's own URL does. There are at most `MAX_REDIRECTS`.
+2. A redirect may not lead from https to http, nor to an address of this machine or its network, unless the user's own
+   URL does. There are at most `MAX_REDIRECTS`.
 3. A server has `CONNECT_SECONDS` to accept, `READ_SECONDS` until all headers of an answer are there, and again for each
    read of its body, whatever bytes arrive meanwhile. A client has a number of seconds for everything together. The
    sizes of bodies are limited by those who read them.
@@ -49,11 +49,6 @@ MAX_JSON = 1 << 24
 """No list of files is larger."""
 
 READ_AT_ONCE = 1 << 16
-
-LINK = re.compile(r"<([^<>]*)>([^<>]*)")
-"""An address in the header `Link`, and its parameters."""
-
-NEXT = re.compile(r'\brel="?next\b')
 
 REDIRECTS = (301, 302, 303, 307, 308)
 NO = ("", "0", "no", "off", "false")
@@ -215,11 +210,11 @@ class Client:
             target = response.headers.get("location")
             if response.status not in REDIRECTS or not target:
                 return response
-            url = self._followed(bare, target, "redirects")
+            url = self._followed(bare, target)
         raise DownloadError(f"more than {MAX_REDIRECTS} redirects", url=self.name)
 
-    def get_json(self, url: str) -> tuple[object, str | None]:
-        """The JSON at an address, and the address of the next part if there is one.
+    def get_json(self, url: str) -> object:
+        """The JSON at an address.
 
         Raises `DownloadError` if the server refuses, or answers with something else or too much.
         """
@@ -236,11 +231,8 @@ class Client:
                     raise DownloadError("the server's list is too long", url=self.name)
         except BrokenError as error:
             raise DownloadError(str(error), url=self.name) from None
-        links = LINK.finditer(response.headers.get("link", ""))
-        found = next((link[1] for link in links if NEXT.search(link[2])), None)
-        following = None if found is None else self._followed(url, found, "links")
         try:
-            return json.loads(data), following
+            return json.loads(data)
         except (ValueError, RecursionError):  # ValueError: also a number of thousands of digits
             raise DownloadError("the server's answer is not JSON", url=self.name) from None
 
@@ -262,15 +254,15 @@ class Client:
             pass
         raise DownloadError(f"{shown(url)!r} is not an http or https URL", url=self.name)
 
-    def _followed(self, url: str, target: str, how: str) -> str:
-        """The address that a server leads to from another one."""
+    def _followed(self, url: str, target: str) -> str:
+        """The address that a server redirects to from another one."""
         host, problem = urlsplit(url).hostname, "no address"
         with suppress(ValueError):
             found = urljoin(url, target)
             if not url.startswith("https:") or urlsplit(found).scheme == "https":
                 return found
             problem = "an address without https"
-        raise DownloadError(f"{host} {how} to {problem}", url=self.name)
+        raise DownloadError(f"{host} redirects to {problem}", url=self.name)
 
     def _check_reach(self, address: str) -> None:
         """Refuses a private address, unless the first one, which the user named, is private too."""
