@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -13,7 +12,6 @@ import click
 
 from ... import Tokenizer
 from ...errors import GgtokError
-from ...lab.convert.edits import Edits
 from ...lab.diagnosis import check_file, repair_of
 from ...lab.edit import Edited
 from ...lab.releases import parse
@@ -29,9 +27,6 @@ SEVERITIES = ("error", "warning", "note")
 
 SIGNS = {"error": "✗", "warning": "!", "note": "!", "none": "✓"}
 
-LONGEST = 2000
-"""Characters of a command that is printed."""
-
 
 @click.command(short_help="Check files for tokenizer problems.")
 @click.option(
@@ -43,8 +38,7 @@ LONGEST = 2000
 @as_json
 def command(models: list[Model], as_json: bool, llama_cpp: str | None, fix: str | None, dry_run: bool) -> int:
     """Check GGUF files for tokenizer problems. Each finding has a severity, a code, and what to do. If a file cannot be
-    opened, the first finding says why. The last line is the ggtok edit command that mends what can be mended; --fix
-    does the same.
+    opened, the first finding says why. The last line is the command that mends what can be mended.
 
     The exit code is 1 if any finding is an error, which means wrong ids or failing calls. It is 0 if there are only
     warnings (ids are probably wrong, or calls will probably fail) and notes (something may surprise you), and 2 if a
@@ -80,8 +74,8 @@ def command(models: list[Model], as_json: bool, llama_cpp: str | None, fix: str 
             print_json(file=file, findings=[finding._asdict() for finding in findings])
             continue
         lines = [*map(str, findings)] or ["no problems"]
-        if any(repair := repair_of(findings)):
-            lines.append(f"mend it with: {_command(name, repair)}")
+        if any(repair_of(findings)):
+            lines.append(f"mend it with: {shlex.join(['ggtok', 'check', name, '--fix', 'PATH'])}")
         if not sys.stdout.isatty():
             print("\n".join(f"{printable(name)}: {printable(line)}" for line in lines))
         elif findings:
@@ -103,19 +97,6 @@ def _findings(model: Model, llama_cpp: str | None) -> list[Finding]:
         if isinstance(error, OSError) or model.path is None or is_url(model.path):
             raise
         return check_file(located(model.path), overrides=model.overrides, llama_cpp=llama_cpp)
-
-
-def _command(name: str, repair: Edits) -> str:
-    """The command that mends a file, unless it is too long to be read."""
-    arguments: list[str] = []
-    for key, value in (repair.metadata or {}).items():
-        written = value if isinstance(value, str) else json.dumps(value)
-        arguments += ["--remove", key] if value is None else ["--set", f"{key}={written}"]
-    for change in repair.tokens:
-        for option, field in (("--rename", "text"), ("--retype", "type")):
-            arguments += [option, f"{change['id']}={change[field]}"] if field in change else []
-    command = shlex.join(["ggtok", "edit", name, "-o", "PATH", *arguments])
-    return command if len(command) <= LONGEST else shlex.join(["ggtok", "check", name, "--fix", "PATH"])
 
 
 def opened(model: Model) -> Tokenizer:
