@@ -54,17 +54,12 @@ class Bash(BashComplete):
     def get_completion_args(self) -> tuple[list[str], str]:
         """The words before the cursor's and that word, each with the colons in it."""
         cursor = int(os.environ["COMP_CWORD"])
-        cut = split_arg_string(os.environ["COMP_WORDS"])[: cursor + 1]
-        cut += [""] * (cursor + 1 - len(cut))
-        words: list[str] = []
-        for before, word in zip(["", *cut], cut, strict=False):
-            if words[1:] and ":" in (before, word):
-                words[-1] += word
-            else:
-                words.append(word)
-        is_cut = words[-1] != cut[-1]
-        self._kept = words[-1].rfind(":") + 1 if is_cut else 0
-        return words[1:-1], words[-1]
+        cut = os.environ["COMP_WORDS"].split("\n")[: cursor + 1]
+        words = split_arg_string(re.sub(r"\n:(\n|$)", ":", "\n".join(cut)))
+        is_new = len(cut) <= cursor or (cut[-1] == "" and cut[-2] != ":")
+        last = "" if is_new else words.pop()
+        self._kept = last.rfind(":") + 1 if ":" in cut[-2:] else 0
+        return words[1:], last
 
     def format_completion(self, item: CompletionItem[str]) -> str:
         """What replaces the word of bash."""
