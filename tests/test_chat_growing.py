@@ -22,7 +22,7 @@ from ggtok import (
     TokenizerWarning,
     Turn,
 )
-from ggtok.chat import keeping, known
+from ggtok.chat import keeping
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles import strategies
@@ -396,8 +396,8 @@ def test_a_tokenizer_is_freed_with_its_chats() -> None:
     tok = Tokenizer.builtin("spm")
     tok.chat([USER], template_text=STOCK["gemma"]).ids  # noqa: B018
     number, reference = id(tok), weakref.ref(tok)
-    assert number in known._KNOWN
+    assert number in keeping._KNOWN
     del tok
     gc.collect()
     assert reference() is None
-    assert number not in known._KNOWN
+    assert number not in keeping._KNOWN

@@ -321,29 +321,6 @@ def test_caches(home: Home, monkeypatch: pytest.MonkeyPatch, variables: dict[str
     assert ggtok.find("hf:o/r") == path
 
 
-@pytest.mark.parametrize("folder", ["set", ".cache/llama.cpp"])
-def test_the_older_cache_of_llama_cpp(home: Home, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
-    if folder == "set":
-        monkeypatch.setenv("LLAMA_CACHE", str(home.folder / folder))
-    elif sys.platform != "linux":
-        pytest.skip("the folder differs by system")
-    paths = {
-        file: home.write(home.folder / folder / f"owner_my_repo_{file}", file.encode())
-        for file in ("m-Q4_K_M.gguf", "BF16_m-BF16-00001-of-00002.gguf", "BF16_m-BF16-00002-of-00002.gguf")
-    }
-    home.write(home.folder / folder / "owner_my_repo_m-Q4_K_M.gguf.json", "{}")
-    assert ggtok.find("hf:owner/my_repo") == ggtok.find("hf:Owner/My_Repo:q4_k_m") == paths["m-Q4_K_M.gguf"]
-    assert ggtok.find("hf:owner/my_repo:BF16") == paths["BF16_m-BF16-00001-of-00002.gguf"]
-    assert ggtok.find("hf:owner/my_repo/BF16/m-BF16-00001-of-00002.gguf") == ggtok.find("hf:owner/my_repo:BF16")
-    assert names() == {}
-    for tag in ("latest", "BF16"):
-        home.write(home.folder / folder / f"manifest=owner=my_repo={tag}.json", "{}")
-    assert set(names()) == {"hf:owner/my_repo:Q4_K_M", "hf:owner/my_repo:BF16"}
-    current = home.hub_file("owner/my_repo", "m-Q4_K_M.gguf", b"current")
-    assert ggtok.find("hf:owner/my_repo") == current
-    problem("hf:owner/my")
-
-
 def test_tags_are_those_of_llama_cpp() -> None:
     files = ["a-Q4_K_S.gguf", "a-Q4_K_M.gguf", "b/a-Q8_0-00001-of-00002.gguf", "b/a-Q8_0-00002-of-00002.gguf"]
     assert quantization.chosen(files, "") == "a-Q4_K_M.gguf"

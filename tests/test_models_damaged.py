@@ -102,31 +102,24 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
 ITEMS = st.fixed_dictionaries(
     {},
     optional={
-        "type": st.sampled_from(("file", "directory", *DAMAGE[:4])),
-        "path": st.sampled_from((*DAMAGE, "m.gguf", "a/m-Q8_0.gguf", "m-00001-of-00002.gguf", "\0.gguf", "a\nb.gguf")),
+        "rfilename": st.sampled_from(
+            (*DAMAGE, "m.gguf", "a/m-Q8_0.gguf", "m-00001-of-00002.gguf", "\0.gguf", "a\nb.gguf")
+        ),
     },
 )
-LINKS = st.lists(
-    st.sampled_from(("<", ">", "/next", "http://[", "https://", "file:///", ";", ",", " ", "rel=", '"', "next"))
-)
+LISTS = st.lists(ITEMS | st.sampled_from(DAMAGE)) | st.sampled_from(DAMAGE)
 
 
-@given(pages=st.lists(st.lists(ITEMS | st.sampled_from(DAMAGE)) | st.sampled_from(DAMAGE), max_size=3), link=LINKS)
+@given(answer=st.fixed_dictionaries({}, optional={"siblings": LISTS}) | st.sampled_from(DAMAGE))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_list_gives_the_file_or_a_typed_error(server: Web, pages: list[Any], link: list[str]) -> None:
-    answers = iter([json.dumps(page).encode() for page in pages])
-
-    def page(handler: Any) -> None:
-        handler.answer(200, next(answers, b"[]"), link="".join(link))
-
+def test_any_list_gives_the_file_or_a_typed_error(server: Web, answer: Any) -> None:
     server.handler.routes = {  # type: ignore[attr-defined]
-        "/api/models/o/r/tree/main?recursive=true": page,
-        "/next": page,
+        "/api/models/o/r": lambda handler: handler.answer(200, json.dumps(answer).encode()),
         **{f"/o/r/resolve/main/{name}": lambda handler: handler.ranged(BPE) for name in ("m.gguf", "a/m-Q8_0.gguf")},
     }
     with contextlib.suppress(GgtokError):
         assert Tokenizer.from_model("hf:o/r", offline=False).vocab.kind == "bpe"
-    assert all(path.startswith(("/o/r/resolve/main/", "/api/models/o/r/", "/next")) for path, _ in server.seen)
+    assert all(path.startswith(("/o/r/resolve/main/", "/api/models/o/r")) for path, _ in server.seen)
 
 
 @given(

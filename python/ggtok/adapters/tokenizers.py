@@ -81,11 +81,8 @@ class Encoding:
         def padded(values: list[Any], value: object) -> list[Any]:
             return [value] * count + values if direction == "left" else values + [value] * count
 
-        self.ids, self.type_ids = padded(self.ids, id), padded(self.type_ids, type_id)
-        self.attention_mask, self.special_tokens_mask = (
-            padded(self.attention_mask, 0),
-            padded(self.special_tokens_mask, 1),
-        )
+        for name, value in {"ids": id, "type_ids": type_id, "attention_mask": 0, "special_tokens_mask": 1}.items():
+            setattr(self, name, padded(getattr(self, name), value))
         self._spell = lambda: (padded(spell()[0], token), padded(spell()[1], (0, 0)))
 
     def __len__(self) -> int:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, SupportsIndex
 
 from .._ggtok import Rendering
 from ..errors import GgtokError, MismatchError
-from . import keeping, known, sampled
+from . import keeping, sampled
 from .conversation import Conversation, Message
 from .encoding import ChatEncoding
 from .keeping import Held
@@ -115,8 +115,7 @@ class Growing:
         if is_new and (not fixed or fixed[-1].message != len(state.messages) - 1):
             problem = "the template does not write it, so its ids are lost"
             raise MismatchError(f"messages[{len(state.messages) - 1}]: {problem}")
-        controls = known.controls(self._tokenizer)
-        args = self._tokenizer, controls, rendering, data, tuple(fixed), self._add_special, state.held
+        args = self._tokenizer, rendering, data, tuple(fixed), self._add_special, state.held
         return state._replace(held=keeping.encode(*args))
 
     def _checked(

@@ -154,11 +154,9 @@ def _suffix(tokenizer: BaseTokenizer, own: Sampled, wanted: bytes) -> int | None
     """The first of the last ids whose text, apart from white space at its ends, is this."""
     if not wanted or not any(each.rstrip().endswith(wanted) for each in own.texts):
         return None
-    rest, limit = b"", len(wanted) + len(own.texts[0])
+    rest = b""
     for at in range(len(own.ids) - 1, -1, -1):
         rest = tokenizer.piece(own.ids[at]) + rest
-        if len(rest) > limit:
-            break
         if len(rest) >= len(wanted) and rest.strip() == wanted:
             return at
     return None

@@ -80,13 +80,8 @@ class Model:
     path: str | None
     """A path, or another name of a model."""
     builtin: str | None
-    overrides: tuple[str, ...]
+    overrides: dict[str, str | int | float | bool]
     offline: bool | None = None
-
-    @property
-    def values(self) -> dict[str, str | int | float | bool]:
-        """The overrides by key."""
-        return dict(_override(item) for row in self.overrides for item in _items(row))
 
     @property
     def name(self) -> str:
@@ -106,11 +101,10 @@ class Model:
     def open(self, default: str | None = None) -> Tokenizer:
         """The tokenizer of the model, or an embedded one. If nothing was given, the default is used if there is one,
         and standard error says so."""
-        overrides = self.values
         if self.path is not None:
             origin = " (GGTOK_MODEL)" * (self.path == os.environ.get("GGTOK_MODEL") and not is_typed("model"))
             try:
-                return Tokenizer.from_model(self.path, overrides=overrides, offline=self.offline)
+                return Tokenizer.from_model(self.path, overrides=self.overrides, offline=self.offline)
             except ModelNotFoundError as error:
                 raise ModelNotFoundError(f"GGTOK_MODEL: {error}" if origin else str(error), name=self.path) from None
             except GgtokError:  # some are an OSError too
@@ -118,7 +112,7 @@ class Model:
             except OSError as error:
                 # A failed read does not name the file.
                 raise OSError(error.errno, error.strerror, self.path + origin) from None
-        if overrides:
+        if self.overrides:
             raise click.ClickException("--override-kv needs -m MODEL")
         name = self.builtin or default
         if name is None:
@@ -174,7 +168,11 @@ def takes_model(
         if is_typed("model"):
             raise click.ClickException("-m and --builtin: give only one")
         model = None
-    return {"model": Model(model, builtin, override_kv, offline)}
+    import csv
+
+    # Commas separate several overrides; one with commas is in quotes.
+    items = [item for row in override_kv for items in csv.reader([row]) for item in items]
+    return {"model": Model(model, builtin, dict(map(_override, items)), offline)}
 
 
 @shared(click.argument("files", nargs=-1, type=MODEL, metavar="[MODEL]..."), takes_model)
@@ -242,13 +240,6 @@ def setting(written: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except (ValueError, RecursionError):
         return name, value
-
-
-def _items(row: str) -> list[str]:
-    """What an option gives, with commas between several, and quotes around one that has commas."""
-    import csv
-
-    return next(csv.reader([row]), [])
 
 
 def _override(item: str) -> tuple[str, str | int | float | bool]:

@@ -9,9 +9,6 @@ from . import huggingface, quantization
 from .model import companion, dicts, inside, text_of
 from .web import MAX_SECONDS, Client, endpoint, origin
 
-MAX_PAGES = 20
-"""The Hub lists some thousand files on a page."""
-
 
 def resolved(name: str) -> str:
     """The URL of the file that `owner/repo`, `owner/repo:TAG` or `owner/repo/file.gguf` means.
@@ -50,14 +47,9 @@ def repository_of(url: str) -> str | None:
 
 def _files(repository: str) -> list[str]:
     """The paths of all files, sorted."""
-    url: str | None = f"{endpoint()}/api/models/{repository}/tree/main?recursive=true"
-    found: list[str] = []
     with Client(f"{endpoint()}/{repository}", MAX_SECONDS) as client:
-        for _ in range(MAX_PAGES):
-            if url is None:
-                return sorted(found)
-            page, url = client.get_json(url)
-            if not isinstance(page, list):
-                raise DownloadError("the server's answer is not a list of files", url=client.name)
-            found += [inside(text_of(item.get("path"))) for item in dicts(page) if item.get("type") == "file"]
-    raise DownloadError("the server's list of files does not end", url=client.name)
+        answer = client.get_json(f"{endpoint()}/api/models/{repository}")
+    files = answer.get("siblings") if isinstance(answer, dict) else None
+    if not isinstance(files, list):
+        raise DownloadError("the server's answer is not a list of files", url=client.name)
+    return sorted(inside(text_of(file.get("rfilename"))) for file in dicts(files))

@@ -3,7 +3,6 @@
 Source: llama.cpp's `common/hf-cache.cpp` and huggingface_hub's `constants.py`. A snapshot is a folder of links to
 blobs; without symbolic links the files themselves are in it. `refs/main` names the snapshot, otherwise any other ref.
 What is missing there is taken from the other snapshots, the newest first: a file may have been downloaded by commit.
-Last comes llama.cpp's older cache (`llamacpp.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import llamacpp, quantization
+from . import quantization
 from .model import Model, entries, files_below, folders, from_environment, home, is_gguf, read_text
 
 TITLE = "the Hugging Face cache"
@@ -26,13 +25,12 @@ COMMIT = re.compile(r"[0-9a-fA-F]{40}")
 
 def places() -> list[Path]:
     """`LLAMA_CACHE`, and one of `HF_HUB_CACHE`, `HUGGINGFACE_HUB_CACHE`, `HF_HOME/hub`,
-    `XDG_CACHE_HOME/huggingface/hub`, `~/.cache/huggingface/hub`; then llama.cpp's cache of 2025 and before,
-    `~/.cache/llama.cpp`."""
+    `XDG_CACHE_HOME/huggingface/hub`, `~/.cache/huggingface/hub`."""
     below = {"HF_HUB_CACHE": "", "HUGGINGFACE_HUB_CACHE": "", "HF_HOME": "hub", "XDG_CACHE_HOME": "huggingface/hub"}
     chosen = (folder / inner for variable, inner in below.items() if (folder := from_environment(variable)))
     hub = next(chosen, home() / ".cache/huggingface/hub")
-    llama, older = from_environment("LLAMA_CACHE"), llamacpp.place()
-    return list(dict.fromkeys(place for place in (llama, hub, older) if place is not None))
+    llama = from_environment("LLAMA_CACHE")
+    return [hub] if llama is None else list(dict.fromkeys((llama, hub)))
 
 
 def parse(name: str) -> tuple[str, str, str] | None:
@@ -47,20 +45,11 @@ def models() -> Iterator[Model]:
     llama.cpp, no tag means Q4_K_M, then Q8_0, then the first file."""
     for repository, folder in _repositories():
         yield from quantization.models(repository, _files(folder))
-    for repository in sorted(llamacpp.repositories()):
-        yield from quantization.models(repository, llamacpp.files(repository))
 
 
 def find(name: str) -> Model | None:
     """The model of a name."""
-    parsed = parse(name)
-    if parsed is None:
-        return None
-    repository, rest, tag = parsed
-    for other, folder in _repositories():
-        if other.lower() == repository.lower() and (model := quantization.model(name, _files(folder), rest, tag)):
-            return model
-    return quantization.model(name, llamacpp.files(repository), rest.replace("/", "_"), tag)
+    return quantization.find(name, _repositories(), _files) if parse(name) else None
 
 
 def _repositories() -> Iterator[tuple[str, Path]]:

@@ -33,11 +33,7 @@ def models() -> Iterator[Model]:
 
 def find(name: str) -> Model | None:
     """The model of a name: `PUBLISHER/MODEL`, `PUBLISHER/MODEL:TAG` or `PUBLISHER/MODEL/FILE`."""
-    repository, file, tag = quantization.parts(name)
-    for each, folder in _repositories():
-        if each.lower() == repository.lower() and (found := quantization.model(name, _files(folder), file, tag)):
-            return found
-    return None
+    return quantization.find(name, _repositories(), _files)
 
 
 def _repositories() -> Iterator[tuple[str, Path]]:

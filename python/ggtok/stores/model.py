@@ -134,13 +134,8 @@ def entries(folder: Path) -> list[os.DirEntry[str]]:
 def folders(folder: Path) -> Iterator[Path]:
     """The folders in a folder, and links to folders."""
     for entry in entries(folder):
-        if is_folder(entry):
+        if os.path.isdir(entry):
             yield Path(entry.path)
-
-
-def is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a folder or a link to one. A link in a circle is not."""
-    return os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()
 
 
 def files_below(folder: Path, depth: int = MAX_DEPTH) -> Iterator[str]:
@@ -150,7 +145,7 @@ def files_below(folder: Path, depth: int = MAX_DEPTH) -> Iterator[str]:
     """
     inner = []
     for entry in entries(folder):
-        if is_folder(entry):
+        if os.path.isdir(entry):
             inner.append(entry.name)
         else:
             yield entry.name

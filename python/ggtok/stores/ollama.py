@@ -50,13 +50,10 @@ class Reference(NamedTuple):
         host, _, namespace = place.rpartition("/")
         if (slash and not place) or (colon and not tag):
             return None
-        parts = cls(host or PUBLIC[0], namespace or "library", model, tag or "latest")
+        host = PUBLIC[0] if host.lower() in ("", *PUBLIC) else host  # one name for the public registry
+        parts = cls(host, namespace or "library", model, tag or "latest")
         fits = HOST.fullmatch(parts.host) and all(PART.fullmatch(part) for part in parts[1:])
-        return parts.logical() if fits else None
-
-    def logical(self) -> Reference:
-        """The same with one name for the public registry."""
-        return self._replace(host=PUBLIC[0]) if self.host.lower() in PUBLIC else self
+        return parts if fits else None
 
     def __str__(self) -> str:
         """The shortest name, as `ollama list` shows it, without the tag `latest`."""

@@ -8,7 +8,7 @@ the tag before a `.` or `-`, in upper or lower case; without a tag Q4_K_M, then 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from .model import SPLIT, Model, is_gguf, is_model, model_at
@@ -47,10 +47,17 @@ def named(files: list[str], rest: str, tag: str) -> str | None:
     return chosen(files, tag)
 
 
-def model(name: str, files: Mapping[str, Path], rest: str, tag: str) -> Model | None:
-    """The same as a model, of files by their path in the repository."""
-    file = named([*files], rest, tag)
-    return None if file is None else model_at(name, files[file])
+def find(
+    name: str, repositories: Iterable[tuple[str, Path]], files_of: Callable[[Path], Mapping[str, Path]]
+) -> Model | None:
+    """The model of a name, from repositories and their folders. `files_of` are a folder's files by their path in it."""
+    wanted, rest, tag = parts(name)
+    for repository, folder in repositories:
+        if repository.lower() == wanted.lower():
+            files = files_of(folder)
+            if file := named([*files], rest, tag):
+                return model_at(name, files[file])
+    return None
 
 
 def models(repository: str, files: Mapping[str, Path]) -> Iterator[Model]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import time
-from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from ..errors import DownloadError
@@ -39,13 +38,6 @@ PASSING = (408, 425, 429, 500, 502, 503, 504)
 RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(?:(\d{1,18})|\*)")
 
 
-class Answer(NamedTuple):
-    """An open answer of a server, and how many more bytes of it should come; `None` if it did not say."""
-
-    response: urllib3.BaseHTTPResponse
-    end: int | None
-
-
 class Head:
     """A binary file that reads from a URL. `seen` has the bytes that were read."""
 
@@ -55,7 +47,10 @@ class Head:
         self._client = Client(self._url, MAX_SECONDS)
         self.url = self._client.name
         self.seen = bytearray()
-        self._answer: Answer | None = None
+        self._response: urllib3.BaseHTTPResponse | None = None
+        """An open answer of the server, whose next bytes come after `seen`."""
+        self._end: int | None = None
+        """Where that answer should end; `None` if it does not say."""
         self._total: int | None = None
         self._version: tuple[str | None, str | None] | None = None
 
@@ -63,7 +58,6 @@ class Head:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._close()
         self._client.__exit__(*error)
 
     def read(self, size: int) -> bytes:
@@ -81,7 +75,7 @@ class Head:
             try:
                 self._read_to(goal)
             except BrokenError as error:
-                self._close()
+                self._response = None
                 failures = failures + 1 if len(self.seen) == before else 1
                 if failures > MAX_FAILURES or (error.is_unreachable and not self.seen):
                     raise DownloadError(str(error), url=self.url, status=error.status) from None
@@ -93,40 +87,28 @@ class Head:
 
     def _read_to(self, goal: int) -> None:
         """Reads to the end of the open answer, or of a new one, or to `goal`."""
-        if self._answer is None:
-            self._answer = self._asked(len(self.seen), goal)
-        if self._answer is None:  # the file ends here
-            self._total = len(self.seen)
-            return
-        response, end = self._answer
-        while len(self.seen) < goal and len(self.seen) != end:
-            part = self._client.read(response, goal - len(self.seen))
-            if not part:
-                self._close()
-                if end is not None:
-                    raise BrokenError(f"the answer ends after {len(self.seen)} of {end} bytes")
-                self._total = len(self.seen)
-                return
+        if self._response is None:
+            self._ask(goal)
+        while self._response and len(self.seen) < goal and len(self.seen) != self._end:
+            part = self._client.read(self._response, goal - len(self.seen))
             self.seen += part
-        if len(self.seen) == end:
-            self._close()
+            if not part:
+                if self._end is not None:
+                    raise BrokenError(f"the answer ends after {len(self.seen)} of {self._end} bytes")
+                self._total = self._end = len(self.seen)
+        if len(self.seen) == self._end:
+            self._response = None
 
-    def _asked(self, start: int, goal: int) -> Answer | None:
-        """The answer to a request for a range, positioned at `start`; `None` if the file has no more bytes."""
+    def _ask(self, goal: int) -> None:
+        """Requests the range from the bytes that are known to `goal`. There is no answer if the file ends before it."""
+        start = len(self.seen)
         response = self._client.get(self._url, {"range": f"bytes={start}-{goal - 1}"})
-        try:
-            return self._checked(response, start)
-        except BaseException:
-            response.close()
-            raise
-
-    def _checked(self, response: urllib3.BaseHTTPResponse, start: int) -> Answer | None:
         status, headers = response.status, response.headers
         if status in PASSING:
             raise BrokenError(self._client.meaning(status), status)
-        if status == 416:  # no such range: the file ends before it
-            response.close()
-            return None
+        if status == 416:  # no such range
+            self._total = start
+            return
         if status not in (200, 206):
             raise self._client.refusal(response)
         if headers.get("content-encoding", "identity").lower() not in ("", "identity"):
@@ -137,19 +119,19 @@ class Head:
             if found is None or int(found[1]) != start or int(found[2]) < start:
                 raise DownloadError("the server does not send the bytes that were asked for", url=self.url)
             self._check_total(int(found[3]) if found[3] else None)
-            return Answer(response, int(found[2]) + 1)
-        length = headers.get("content-length", "")
-        end = int(length) if re.fullmatch(r"\d{1,18}", length) else None
-        self._check_total(end)
-        answer = Answer(response, end)
-        self._skip(answer, start)
-        return answer
+            self._end = int(found[2]) + 1
+        else:
+            length = headers.get("content-length", "")
+            self._end = int(length) if re.fullmatch(r"\d{1,18}", length) else None
+            self._check_total(self._end)
+            self._skip(response, start)
+        self._response = response
 
-    def _skip(self, answer: Answer, count: int) -> None:
+    def _skip(self, response: urllib3.BaseHTTPResponse, count: int) -> None:
         """Passes over what is known already, in an answer of a server that ignores ranges."""
         skipped = 0
         while skipped < count:
-            part = self._client.read(answer.response, count - skipped)
+            part = self._client.read(response, count - skipped)
             if not part:
                 raise BrokenError(f"the answer ends after {skipped} bytes")
             if self.seen[skipped : skipped + len(part)] != part:
@@ -171,11 +153,6 @@ class Head:
 
     def _changed(self) -> DownloadError:
         return DownloadError("the file changed while it was read", url=self.url)
-
-    def _close(self) -> None:
-        if self._answer is not None:
-            self._answer.response.close()
-            self._answer = None
 
 
 def address(url: str) -> str:

@@ -6,8 +6,8 @@ is decided here and nowhere else.
 
 1. Authorization goes to the server that it is for, and to no other, whatever redirects say: `HF_TOKEN` to the one of
    `HF_ENDPOINT` (huggingface.co), a password in a URL to the server of that URL.
-2. A redirect, or a link to the rest of a list, may not lead from https to http, nor to an address of this machine or
-   its network, unless the user's own URL does. There are at most `MAX_REDIRECTS`.
+2. A redirect may not lead from https to http, nor to an address of this machine or its network, unless the user's own
+   URL does. There are at most `MAX_REDIRECTS`.
 3. A server has `CONNECT_SECONDS` to accept, `READ_SECONDS` until all headers of an answer are there, and again for each
    read of its body, whatever bytes arrive meanwhile. A client has a number of seconds for everything together. The
    sizes of bodies are limited by those who read them.
@@ -24,7 +24,7 @@ import ssl
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from threading import Thread
 from typing import Any, TypeVar
@@ -49,11 +49,6 @@ MAX_JSON = 1 << 24
 """No list of files is larger."""
 
 READ_AT_ONCE = 1 << 16
-
-LINK = re.compile(r"<([^<>]*)>([^<>]*)")
-"""An address in the header `Link`, and its parameters."""
-
-NEXT = re.compile(r'\brel="?next\b')
 
 REDIRECTS = (301, 302, 303, 307, 308)
 NO = ("", "0", "no", "off", "false")
@@ -114,7 +109,8 @@ class BrokenError(Exception):
 
 
 class Client:
-    """Sends requests for one file or repository, and keeps the connections to its servers."""
+    """Sends requests for one file or repository, and keeps the connections to its servers. A request ends the answer to
+    the one before."""
 
     def __init__(self, url: str, seconds: float = MAX_SECONDS) -> None:
         """`url` is the address that the user gave. Raises `DownloadError` if it is not one."""
@@ -125,6 +121,8 @@ class Client:
         self._may_be_private: bool | None = None
         self._host: str | None = None
         """The server that was asked last."""
+        self._answer = ExitStack()
+        """Closes the last answer."""
         self._urllib3 = _urllib3()
         self._pools: dict[tuple[str, str | None], urllib3.PoolManager] = {}
         self._authorization: dict[tuple[str, str, int], str] = {}
@@ -143,6 +141,7 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._answer.close()
         self._cut()
         for pool in self._pools.values():
             pool.clear()
@@ -197,6 +196,7 @@ class Client:
         for _ in range(MAX_REDIRECTS + 1):
             parts = self._checked(url)
             self._host = parts.hostname
+            self._answer.close()
             if len(self._lines) > MAX_LINES:
                 self._cut()
             bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
@@ -206,15 +206,15 @@ class Client:
             options: dict[str, Any] = {"headers": sent, "redirect": False, "retries": False, "preload_content": False}
             options["timeout"] = self._urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
             response: urllib3.BaseHTTPResponse = self.waited(partial(self._pool(parts).request, "GET", bare, **options))
+            self._answer.callback(response.close)
             target = response.headers.get("location")
             if response.status not in REDIRECTS or not target:
                 return response
-            response.close()
-            url = self._followed(bare, target, "redirects")
+            url = self._followed(bare, target)
         raise DownloadError(f"more than {MAX_REDIRECTS} redirects", url=self.name)
 
-    def get_json(self, url: str) -> tuple[object, str | None]:
-        """The JSON at an address, and the address of the next part if there is one.
+    def get_json(self, url: str) -> object:
+        """The JSON at an address.
 
         Raises `DownloadError` if the server refuses, or answers with something else or too much.
         """
@@ -222,21 +222,17 @@ class Client:
 
         try:
             response = self.get(url, {"accept": "application/json"})
-            with closing(response):
-                if response.status != 200:
-                    raise self.refusal(response)
-                data = bytearray()
-                while part := self.read(response, READ_AT_ONCE):
-                    data += part
-                    if len(data) > MAX_JSON:
-                        raise DownloadError("the server's list is too long", url=self.name)
+            if response.status != 200:
+                raise self.refusal(response)
+            data = bytearray()
+            while part := self.read(response, READ_AT_ONCE):
+                data += part
+                if len(data) > MAX_JSON:
+                    raise DownloadError("the server's list is too long", url=self.name)
         except BrokenError as error:
             raise DownloadError(str(error), url=self.name) from None
-        links = LINK.finditer(response.headers.get("link", ""))
-        found = next((link[1] for link in links if NEXT.search(link[2])), None)
-        following = None if found is None else self._followed(url, found, "links")
         try:
-            return json.loads(data), following
+            return json.loads(data)
         except (ValueError, RecursionError):  # ValueError: also a number of thousands of digits
             raise DownloadError("the server's answer is not JSON", url=self.name) from None
 
@@ -258,15 +254,15 @@ class Client:
             pass
         raise DownloadError(f"{shown(url)!r} is not an http or https URL", url=self.name)
 
-    def _followed(self, url: str, target: str, how: str) -> str:
-        """The address that a server leads to from another one."""
+    def _followed(self, url: str, target: str) -> str:
+        """The address that a server redirects to from another one."""
         host, problem = urlsplit(url).hostname, "no address"
         with suppress(ValueError):
             found = urljoin(url, target)
             if not url.startswith("https:") or urlsplit(found).scheme == "https":
                 return found
             problem = "an address without https"
-        raise DownloadError(f"{host} {how} to {problem}", url=self.name)
+        raise DownloadError(f"{host} redirects to {problem}", url=self.name)
 
     def _check_reach(self, address: str) -> None:
         """Refuses a private address, unless the first one, which the user named, is private too."""
@@ -327,23 +323,18 @@ class Client:
 
     def _reason(self, error: Exception) -> str:
         """What an error means, in a few words."""
-        errors = self._urllib3.exceptions
-        match error:
-            case errors.NameResolutionError():
-                return "no server has this name, or the network is down"
-            case errors.NewConnectionError():
-                return f"no connection ({str(error).rpartition(': ')[2]})"
-            case errors.ConnectTimeoutError():
-                return f"no connection within {CONNECT_SECONDS:g} s"
-            case errors.TimeoutError() | TimeoutError():
-                return f"no answer within {READ_SECONDS:g} s"
-            case errors.ProxyError():
-                return f"the proxy does not connect ({str(error).rpartition(': ')[2]})"
-            case errors.SSLError():
-                return f"no secure connection ({error})"
-            case errors.ProtocolError() | OSError():
-                return "the connection broke"
-        return f"the answer is not proper HTTP ({error})"
+        errors, said = self._urllib3.exceptions, str(error).rpartition(": ")[2]
+        reasons = {
+            errors.NameResolutionError: "no server has this name, or the network is down",
+            errors.NewConnectionError: f"no connection ({said})",
+            errors.ConnectTimeoutError: f"no connection within {CONNECT_SECONDS:g} s",
+            (errors.TimeoutError, TimeoutError): f"no answer within {READ_SECONDS:g} s",
+            errors.ProxyError: f"the proxy does not connect ({said})",
+            errors.SSLError: f"no secure connection ({error})",
+            (errors.ProtocolError, OSError): "the connection broke",
+        }
+        unknown = f"the answer is not proper HTTP ({error})"
+        return next((reason for kinds, reason in reasons.items() if isinstance(error, kinds)), unknown)
 
 
 def _close(late: Future[Any]) -> None:

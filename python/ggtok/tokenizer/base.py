@@ -22,7 +22,7 @@ from .contents import not_model
 from .keys import MODEL
 from .metadata import Scalar, Source, name_of, read_metadata, scalars
 from .numbers import at_least, num_threads, real, seed_of
-from .vocab import Vocab
+from .vocab import Immutable, Vocab
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,9 +58,10 @@ READ_SIZE = 1 << 20
 TokenizerT = TypeVar("TokenizerT", bound="BaseTokenizer")
 
 
-class BaseTokenizer(Core):
+class BaseTokenizer(Immutable, Core):
     """Opens, compares and pickles; batches, chunks and files. See `ggtok.Tokenizer`."""
 
+    _what = "tokenizer"
     _findings: tuple[Finding, ...]
     """What was known about the file when it was opened, beyond its contents."""
     _metadata: Metadata
@@ -114,11 +115,6 @@ class BaseTokenizer(Core):
         """
         one_of("name", name, BUILTIN)
         return cls.from_gguf(os.path.join(os.path.dirname(os.path.dirname(__file__)), "vocabularies", f"{name}.gguf"))
-
-    def __setattr__(self, name: str, value: object = None) -> None:
-        raise AttributeError("a tokenizer is immutable")
-
-    __delattr__ = __setattr__
 
     @property
     def metadata(self) -> Mapping[str, Scalar]:
@@ -532,12 +528,6 @@ class BaseTokenizer(Core):
 
     def __reduce__(self) -> tuple[object, ...]:
         return opened, (type(self), self._metadata.data, self._metadata.overrides, None, self._findings)
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
 
     def __repr__(self) -> str:
         name = self.metadata.get("general.name")

@@ -40,7 +40,7 @@ Target: TypeAlias = "str | os.PathLike[str] | SupportsWrite"
 def read(source: Source) -> bytes:
     """All of a file by its path, of a readable binary file, or of a bytes-like object."""
     with Prefix.open(source) as prefix:
-        prefix.reaches(MAX_BYTES if prefix.total is None else prefix.total)
+        prefix.reach(MAX_BYTES if prefix.total is None else prefix.total)
         return prefix.data
 
 
@@ -232,14 +232,10 @@ def lock(file: BinaryIO | io.FileIO) -> None:
 
 def _sync_folder(folder: str) -> None:
     """Makes the names of the files in a folder survive a power failure, where the system has a call for that."""
-    try:
+    with suppress(PermissionError), ExitStack() as stack:  # PermissionError: any folder on Windows
         descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # any folder on Windows
-        return
-    try:
+        stack.callback(os.close, descriptor)
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _path(target: object) -> str:

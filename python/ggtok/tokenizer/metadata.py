@@ -67,7 +67,7 @@ def read_metadata(source: Source, overrides: Mapping[str, Scalar] | None = None,
                 raise (not_gguf(prefix.data) if error.offset == 0 else None) or error from None
             if isinstance(found, Metadata):
                 return found
-            prefix.reaches(found)
+            prefix.reach(found)
 
 
 def scalars(metadata: Metadata) -> Mapping[str, Scalar]:
@@ -102,11 +102,11 @@ def to_bytes(text: str) -> bytes:
 
 
 class Prefix:
-    """`data` is the source from its first byte, or from the position of a file; `reaches` reads more of it."""
+    """`data` is the source from its first byte, or from the position of a file; `reach` reads more of it."""
 
-    def __init__(self, data: bytes = b"", total: int | None = None, read: Callable[[int], bytes] | None = None) -> None:
+    def __init__(self, read: Callable[[int, int], bytes], total: int | None, data: bytes = b"") -> None:
         self.data = data
-        self.total = total if read else len(data)
+        self.total = total
         """The size of the source in bytes; `None` while it is not known."""
         self._read = read
 
@@ -120,7 +120,7 @@ class Prefix:
         elif hasattr(source, "read"):
             yield cls._of_file(source)
         elif isinstance(source, bytes) and len(source) <= MAX_BYTES:
-            yield cls(source)
+            yield cls(lambda *_: b"", len(source), source)
         else:
             yield cls._of_buffer(source)
 
@@ -135,18 +135,11 @@ class Prefix:
             ) from None
         is_bytes = view.c_contiguous and view.format in ("B", "b", "c")
         view = view.cast("B") if is_bytes else memoryview(view.tobytes())
-        position = 0
-
-        def read(size: int) -> bytes:
-            nonlocal position
-            position += size
-            return view[position - size : position].tobytes()
-
-        return cls(total=view.nbytes, read=read)
+        return cls(lambda start, size: view[start : start + size].tobytes(), view.nbytes)
 
     @classmethod
     def _of_file(cls, file: Any) -> Prefix:
-        def read(size: int) -> bytes:
+        def read(_: int, size: int) -> bytes:
             chunk: object = file.read(size)
             if not isinstance(chunk, (bytes, bytearray, memoryview)):
                 raise ArgumentTypeError(
@@ -160,23 +153,18 @@ class Prefix:
             status = os.fstat(raw.fileno())
             if stat.S_ISREG(status.st_mode):
                 total = max(0, status.st_size - file.tell()) or None
-        return cls(total=total, read=read)
+        return cls(read, total)
 
-    def reaches(self, end: int) -> bool:
-        """Whether the source has `end` bytes, at most `MAX_BYTES`; reads those that are not in `data` yet."""
+    def reach(self, end: int) -> None:
+        """Reads on until `data` has `end` bytes, or all of the source, or `MAX_BYTES`."""
         have = len(self.data)
-        if end <= have:
-            return True
-        if self._read is None or end > (MAX_BYTES if self.total is None else self.total):
-            return False
         parts = [self.data] if have else []
         while have < end:
             goal = min(max(FIRST_READ, 2 * have), self.total or MAX_BYTES, MAX_BYTES)
-            chunk = self._read(goal - have)
+            chunk = self._read(have, goal - have)
             if not chunk:
                 self.total = have
                 break
             parts.append(chunk)
             have += len(chunk)
         self.data = b"".join(parts)
-        return have >= end

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntFlag
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple, overload
+from typing import ClassVar, NamedTuple, overload
 
 from .._ggtok import (
     Metadata,
@@ -90,7 +90,25 @@ class Token(NamedTuple):
     """Bits: control token, user-defined, byte, ..."""
 
 
-class Vocab(Sequence[Token]):
+class Immutable:
+    """An object whose attributes are set in its `__dict__` once, and that is its own copy."""
+
+    _what: ClassVar[str]
+    """What it is, for an error."""
+
+    def __setattr__(self, name: str, value: object = None) -> None:
+        raise AttributeError(f"a {self._what} is immutable")
+
+    __delattr__ = __setattr__
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+
+class Vocab(Immutable, Sequence[Token]):
     """The tokens by id, with special ids and flags, as llama.cpp has them after loading. Immutable.
 
     `vocab[id]` is a `Token`; a slice is a list of them. A special id is `None` if the vocabulary has no such token.
@@ -103,6 +121,7 @@ class Vocab(Sequence[Token]):
     ('\u0120is', 5981, False)
     """
 
+    _what = "vocabulary"
     _core: Tokenizer
     """The tokenizer, as an object that does not refer to this one: a circle would only be freed by the collector."""
     _metadata: Metadata
@@ -150,19 +169,8 @@ class Vocab(Sequence[Token]):
         values |= {name: flags[name] for name in ("add_bos", "add_eos", "add_sep", "clean_spaces")}
         values["settings"] = MappingProxyType(flags)
 
-    def __setattr__(self, name: str, value: object = None) -> None:
-        raise AttributeError("a vocabulary is immutable")
-
-    __delattr__ = __setattr__
-
     def __reduce__(self) -> tuple[object, ...]:
         return _unpickled, (self._metadata.data, self._metadata.overrides)
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
 
     @cached_property
     def _identity(self) -> bytes:

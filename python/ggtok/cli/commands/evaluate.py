@@ -55,7 +55,7 @@ def command(
     check_output(svg, [*texts.values(), *models])
     opened = {name: Tokenizer.from_model(name, offline=offline) for name in models}
     if not opened and not builtin:
-        model = Model(os.environ.get("GGTOK_MODEL") or None, None, (), offline)
+        model = Model(os.environ.get("GGTOK_MODEL") or None, None, {}, offline)
         opened = {model.path or "bpe": model.open()}
     named = {}
     bases = [*opened.values(), *map(Tokenizer.builtin, builtin)]

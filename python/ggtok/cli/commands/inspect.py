@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from ... import Tokenizer
-from ..._ggtok import attributes, merges, special_ids
+from ..._ggtok import merges, special_ids
 from ...lab.diff import quoted
 from ...tokenizer.findings import Finding
-from ...tokenizer.vocab import FLAGS_READ, TokenAttribute
+from ...tokenizer.vocab import FLAGS_READ, TokenAttribute, attributes
 from ..options import Model, as_json, takes_models
 from ..output import lossless, print_json
 from ..table import print_pairs
@@ -90,7 +90,7 @@ def _rows(tokenizer: Tokenizer) -> list[tuple[str, str]]:
 
 def _attributes(tokenizer: Tokenizer) -> dict[str, int]:
     """How many tokens have each attribute."""
-    bits = Counter(memoryview(attributes(tokenizer)).cast("H").tolist())
+    bits = Counter(attributes(tokenizer.vocab))
     counts = {each.name: sum(number for value, number in bits.items() if value & each) for each in TokenAttribute}
     return {str(name).lower(): number for name, number in counts.items() if number}
 
