@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections import UserDict
@@ -11,7 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
 from typing import Any
-from unittest import mock
 
 import pytest
 from conftest import BUILTIN, shared_files
@@ -20,7 +18,6 @@ from ggtok import (
     ChatRequestError,
     ChatTemplateError,
     ChatTypeError,
-    DependencyError,
     Finding,
     GgtokError,
     TokenAttribute,
@@ -131,11 +128,6 @@ def test_functions_as_tools(tok: Tokenizer) -> None:
             tok.apply_chat_template(HI, tools=tools, template_text="")  # type: ignore[arg-type]
     with pytest.raises(GgtokError, match="no docstring"):
         tok.apply_chat_template(HI, tools=[lambda: 3], template_text="")
-    with (
-        mock.patch.dict(sys.modules, {"transformers.utils.chat_template_utils": None}),
-        pytest.raises(DependencyError, match="pip install transformers, or pass the function's JSON schema"),
-    ):
-        tok.apply_chat_template(HI, tools=[add], template_text="")
 
 
 # Input

@@ -17,7 +17,6 @@ from conftest import shared_files
 from differential.chats import arguments, compared
 from ggtok import GgtokError, Tokenizer
 from ggtok._ggtok import ChatTemplate
-from ggtok.chat.conversation import Options, body_of
 from stock_templates import TEMPLATES
 
 SPECIAL = {"bos_token": "<s>", "eos_token": "</s>"}
@@ -192,9 +191,10 @@ def test_raw_templates_of_vocabularies(tok: Tokenizer, path: Path) -> None:
 
 def test_functions_as_tools() -> None:
     reference = pytest.importorskip("transformers.utils.chat_template_utils")
-    given = {"type": "function"}
-    tools = body_of([], Options([weather, given, drink]), {})["tools"]
-    assert tools == [reference.get_json_schema(weather), given, SCHEMA_OF_DRINK]
+    from ggtok.chat.schema import schema
+
+    for function in (weather, drink):
+        assert schema(function) == reference.get_json_schema(function)
 
 
 def weather(
@@ -224,21 +224,3 @@ def drink(beverage: str, size: int | str) -> None:
         beverage: What (choices: ["tea", "coffee"])
         size: How much
     """
-
-
-SCHEMA_OF_DRINK = {
-    "type": "function",
-    "function": {
-        "name": "drink",
-        "description": "Drinks.",
-        "parameters": {
-            "type": "object",
-            "properties": {
-                "beverage": {"type": "string", "enum": ["tea", "coffee"], "description": "What"},
-                "size": {"type": ["integer", "string"], "description": "How much"},
-            },
-            "required": ["beverage", "size"],
-        },
-        "return": {"type": "null"},
-    },
-}

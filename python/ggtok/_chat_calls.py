@@ -44,8 +44,7 @@ class ChatTokenizer(BaseTokenizer):
             messages: Mappings with `role`, `content` and whatever else llama-server reads: `tool_calls`, `name`,
                 `reasoning_content`, ... Or the body of a request to `/v1/chat/completions`: a mapping with `messages`,
                 `tools`, `chat_template_kwargs`, `reasoning_effort` and so on. Arguments win over what it says.
-            tools: JSON schemas of functions; with transformers installed, also functions with type hints and a
-                docstring (Google style).
+            tools: JSON schemas of functions, or functions with type hints and a docstring (Google style).
             documents: Mappings with `title` and `text`.
             add_generation_prompt: Whether to end with the beginning of an assistant's message. By default it does, and
                 a last message of the assistant's is continued instead. `False` closes that message.
@@ -66,7 +65,7 @@ class ChatTokenizer(BaseTokenizer):
                 limit; `template`, `line` and `column` say where.
             ChatRequestError: llama-server would not take the messages or what comes with them; `field` says which.
             ChatTypeError: A value is of a type that JSON does not have.
-            DependencyError: `raw` needs jinja2, and a function as a tool needs transformers.
+            DependencyError: `raw` needs jinja2.
             GgtokError: An argument is not one of its allowed words, or a function has no usable docstring.
 
         Warns (`TokenizerWarning`) of a message, a field, tools or a variable that the template never reads, and of a

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
-from types import FunctionType, MethodType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._ggtok import Rendering
-from ..errors import ArgumentTypeError, DependencyError, GgtokError
+from ..errors import ArgumentTypeError, GgtokError
 from ..tokenizer.arguments import one_of, without_surrogates
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.findings import Finding
@@ -165,26 +163,11 @@ def body_of(messages: Messages, options: Options, variables: Mapping[str, Any]) 
     body |= {name: listed(value) for name, value in given.items() if value is not None}
     if isinstance(options.continue_final_message, str):
         one_of("continue_final_message", options.continue_final_message, (True, False, "content", "reasoning_content"))
-    if isinstance(tools := body.get("tools"), (list, tuple)):
-        body["tools"] = [_schema(tool) if isinstance(tool, (FunctionType, MethodType)) else tool for tool in tools]
+    if body.get("tools"):
+        from . import schema
+
+        body["tools"] = schema.schemas(body["tools"])
     if variables:
         before = body.get("chat_template_kwargs")
         body["chat_template_kwargs"] = {**before, **variables} if isinstance(before, Mapping) else variables
     return body
-
-
-def _schema(function: FunctionType | MethodType) -> object:
-    """The JSON schema of a function that is a tool: transformers' `get_json_schema` makes it.
-
-    Raises `DependencyError` if transformers is not installed, and `GgtokError` for a function without docstring, type
-    hints, or a description of each argument.
-    """
-    try:
-        make = import_module("transformers.utils.chat_template_utils").get_json_schema
-    except ImportError:
-        needs = "a function as a tool needs transformers, which is not installed: pip install transformers"
-        raise DependencyError(f"{needs}, or pass the function's JSON schema") from None
-    try:
-        return make(function)
-    except Exception as error:  # transformers has types of its own for a docstring and for hints
-        raise GgtokError(f"the tool {function.__name__}: {error}") from error
