@@ -64,11 +64,7 @@ pub struct Rendered {
 pub struct ChatTemplate {
     template: Template,
     /// What llama.cpp knows about it, if it does.
-    handler: Option<&'static Handler>,
-    /// Whether white space is taken away from both ends of contents: StepFun's model repeats itself otherwise.
-    trims: bool,
-    /// Whether it knows the role `developer`: gpt-oss does.
-    knows_developer: bool,
+    handler: Option<&'static Handler<'static>>,
     caps: OnceLock<Caps>,
     /// With the BOS and EOS that it was made with.
     thinking: OnceLock<(String, String, Thinking)>,
@@ -82,15 +78,8 @@ impl ChatTemplate {
     /// [`Error::Syntax`] if it cannot be read; [`Error::Limit`] if it is too long.
     pub fn new(source: &[u8]) -> Result<Self, Error> {
         let template = Template::new(&repaired(source))?;
-        let has = |what: &str| memchr::memmem::find(template.source(), what.as_bytes()).is_some();
-        Ok(Self {
-            handler: Handler::of(template.source()),
-            trims: has("You have access to the following functions in JSONSchema format"),
-            knows_developer: has("<|channel|>"),
-            template,
-            caps: OnceLock::new(),
-            thinking: OnceLock::new(),
-        })
+        let handler = Handler::of(&template);
+        Ok(Self { template, handler, caps: OnceLock::new(), thinking: OnceLock::new() })
     }
 
     /// The compiled template.
@@ -193,22 +182,23 @@ impl ChatTemplate {
             None => self.thinking(&mut scene)?,
         };
         // What llama-server finds when it starts.
-        let thinks = self.handler.map_or(thinking.exists, |handler| handler.thinks);
-        params.enable_thinking.get_or_insert(thinks);
+        params.enable_thinking.get_or_insert(self.handler.map_or(thinking.exists, Handler::thinks));
         add_dates(&mut params.variables, &self.template, scene.now);
 
         let messages = &mut params.messages;
         let is_continued = params.continuation != Continuation::None;
         let continued = messages.last().filter(|_| is_continued).cloned();
-        if self.trims {
+        // StepFun's model repeats itself otherwise.
+        if self.template.contains("You have access to the following functions in JSONSchema format") {
             repairs::trim(messages);
         }
         repairs::join_media(messages);
         content::adapt(messages, scene.caps);
-        if continued.is_some() {
+        if is_continued {
             messages.pop();
         }
-        if !self.knows_developer {
+        // gpt-oss knows the role.
+        if !self.template.contains("<|channel|>") {
             repairs::developer_to_system(messages);
         }
         if !scene.caps.supports_system_role {
@@ -219,11 +209,12 @@ impl ChatTemplate {
         }
 
         params.add_generation_prompt &= !is_continued;
-        params.continuation = resolved(params.continuation, continued.as_ref());
-        params.continue_message = continued;
+        // The role and the content are always there: `has_continuation`.
+        let is_empty = |last: &Object| last.len() == 2 && last.text("content").is_some_and(Text::is_empty);
+        params.continued = continued.filter(|last| !is_empty(last));
         match self.handler {
             Some(handler) => handler.prompt(&mut scene, params),
-            None => thinking.prompt(&mut scene, params),
+            None => thinking.handler().prompt(&mut scene, params),
         }
     }
 
@@ -293,18 +284,6 @@ fn decide_continuation(params: &mut Params, closing: Closing) -> Result<(), Erro
         return Err(Error::request(field + ".tool_calls", "a message with tool calls cannot be continued"));
     }
     Ok(())
-}
-
-/// What is continued: the thinking, if there is nothing else in the message.
-fn resolved(continuation: Continuation, message: Option<&Object>) -> Continuation {
-    match (continuation, message) {
-        (Continuation::Auto, Some(last)) => {
-            let has_content = last.text("content").is_none_or(|text| !text.is_empty());
-            let only_thinks = last.get("reasoning_content").is_some() && !has_content;
-            if only_thinks { Continuation::Reasoning } else { Continuation::Content }
-        }
-        _ => continuation,
-    }
 }
 
 /// Adds the dates that every template can read.

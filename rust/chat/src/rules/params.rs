@@ -9,7 +9,6 @@ use crate::budget::Budget;
 use crate::clock::Now;
 use crate::json::{Json, Object};
 use crate::language::Template;
-use crate::text::Text;
 
 /// What becomes of a last message of the assistant's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -45,6 +44,7 @@ pub struct Options {
 pub(crate) enum Continuation {
     #[default]
     None,
+    /// Where it ends.
     Auto,
     Content,
     Reasoning,
@@ -60,23 +60,13 @@ pub(crate) struct Params {
     /// `None` is as the template has it.
     pub(crate) enable_thinking: Option<bool>,
     pub(crate) add_generation_prompt: bool,
-    /// First what is asked for. `Auto` is resolved before handlers see it, unless there are no messages.
     pub(crate) continuation: Continuation,
-    /// The message that is continued. `None` is one without anything in it.
-    pub(crate) continue_message: Option<Object>,
+    /// The message that is continued, if there is something in it.
+    pub(crate) continued: Option<Object>,
     /// Further variables: `chat_template_kwargs`, `reasoning_effort`, `documents`, the date.
     pub(crate) variables: Object,
     /// A schema of the answer. `None` is `null`.
     pub(crate) json_schema: Option<Json>,
-}
-
-impl Params {
-    /// The message that is continued, if there is something in it: `has_continuation`.
-    pub(crate) fn continued(&self) -> Option<&Object> {
-        // The role and the content are always there.
-        let is_empty = |last: &&Object| last.len() == 2 && last.text("content").is_some_and(Text::is_empty);
-        self.continue_message.as_ref().filter(|last| self.continuation != Continuation::None && !is_empty(last))
-    }
 }
 
 /// What is rendered with: the template and its surroundings.

@@ -5,11 +5,10 @@
 //! 2. A question is rendered with thinking on and off: the generation prompt may open thinking, or open and close it.
 //! 3. A tool call is rendered with thinking: some templates show thinking only there.
 //! 4. For some templates, a text in their source corrects the result.
-//! 5. [`Thinking::prompt`]: a continued message is written after the generation prompt, with the markers around its
+//! 5. [`Thinking::handler`]: a continued message is written after the generation prompt, with the markers around its
 //!    thinking even if it has none.
 //!
-//! Source: `analyze_template` and `analyze_reasoning` in `common/chat-diff-analyzer.cpp`, and `generate_parser` in
-//! `common/chat-auto-parser-generator.cpp`, of llama.cpp. Deviations: 1. Only what makes the prompt, as in
+//! Source: `analyze_template` and `analyze_reasoning` in `common/chat-diff-analyzer.cpp` of llama.cpp. Deviations: 1. Only what makes the prompt, as in
 //! [`handlers`](super::handlers): how a template writes content and tool calls is not analysed, and no template
 //! is refused because llama.cpp cannot analyse that. 2. As in `handlers`, 2.
 
@@ -21,11 +20,10 @@ use memchr::memmem;
 
 use self::difference::{Piece, differing, pieces};
 use self::probe::{ANSWER, CALL, Probe, THINKING, THOUGHTFUL, USER};
-use super::handlers::{Continued, renderings};
-use super::params::{Params, Scene};
+use super::handlers::Handler;
+use super::params::Scene;
 use crate::error::Error;
-use crate::json::Object;
-use crate::text::Text;
+use crate::language::Template;
 
 /// How many bytes at the end of one rendering are looked for in the other one.
 const ANCHOR_BYTES: usize = 64;
@@ -55,12 +53,12 @@ impl Thinking {
         if calls_tools {
             in_calls(&mut probe, &mut thinking)?;
         }
-        thinking.put_right(scene.template.source());
+        thinking.put_right(scene.template);
         Ok(thinking)
     }
 
-    fn put_right(&mut self, source: &[u8]) {
-        let has = |text: &str| memmem::find(source, text.as_bytes()).is_some();
+    fn put_right(&mut self, template: &Template) {
+        let has = |text: &str| template.contains(text);
         let opens_with = |start: &str| Self { exists: true, start: start.into(), end: "</think>".into() };
         // Qwen's and DeepSeek's first thinking models.
         if !self.exists && has("content.split('</think>')") && !has("reasoning_content") && !has("<SPECIAL_12>") {
@@ -84,31 +82,9 @@ impl Thinking {
         }
     }
 
-    /// The prompt of a template with such markers. The messages of the parameters are used up.
-    pub(crate) fn prompt(&self, scene: &mut Scene<'_>, params: &mut Params) -> Result<Text, Error> {
-        let messages = std::mem::take(&mut params.messages);
-        let (mut prompt, asking) = renderings(scene, params, messages)?;
-        if let Some(message) = params.continued() {
-            let text = self.continued(params, message, &asking);
-            scene.budget.bytes(text.len())?;
-            prompt.append(&text);
-        }
-        Ok(prompt)
-    }
-
-    /// What is written for a message that is continued, after a text that is `asking` for an answer.
-    fn continued(&self, params: &Params, message: &Object, asking: &Text) -> Text {
-        let mut text = Continued::new(message, params.continuation);
-        text.text = asking.clone();
-        if !self.start.is_empty() {
-            if let Some(at) = memmem::find(asking.as_bytes(), &self.start) {
-                text.text.truncate(at);
-            }
-            text.write(&self.start);
-            text.write_thinking(&self.end);
-        }
-        text.write_content();
-        text.text
+    /// The handler of a template with such markers.
+    pub(crate) fn handler(&self) -> Handler<'_> {
+        Handler::between(&self.start, &self.end)
     }
 }
 

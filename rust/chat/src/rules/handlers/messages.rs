@@ -6,11 +6,11 @@
 //!
 //! Time: O(bytes), and O(n log n) for n answers of tools in a row.
 
-use memchr::memmem;
 use std::collections::HashMap;
 
 use crate::error::Error;
 use crate::json::{Json, Object};
+use crate::language::Template;
 use crate::rules::content;
 use crate::rules::params::Params;
 use crate::text::Text;
@@ -66,9 +66,9 @@ pub(super) fn with_some_thinking(mut messages: Vec<Object>) -> Vec<Object> {
 }
 
 /// The name of the marker around the thinking of K2 Horizon.
-pub(super) fn horizon_thinking(params: &Params, source: &[u8]) -> Result<&'static str, Error> {
+pub(super) fn horizon_thinking(params: &Params, template: &Template) -> Result<&'static str, Error> {
     let effort = setting(&params.variables, "reasoning_effort", "high")?;
-    let is_off = params.enable_thinking == Some(false) && memmem::find(source, b"enable_thinking").is_some();
+    let is_off = params.enable_thinking == Some(false) && template.contains("enable_thinking");
     Ok(match effort.as_bytes() {
         b"medium" if !is_off => "ifm|think_fast",
         b"low" if !is_off => "ifm|think_faster",
