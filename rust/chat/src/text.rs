@@ -168,7 +168,35 @@ impl Text {
 
     /// The runs: bytes and their origin, in order. None is empty. Neighbours may have the same origin.
     pub fn runs(&self) -> impl Iterator<Item = (Range<usize>, Origin)> + '_ {
-        self.raw_runs(0, self.bytes.len()).map(|(range, origin)| (range, origin.plain()))
+        self.runs_in(0..self.len())
+    }
+
+    /// The runs of a range, cut at its ends.
+    pub(crate) fn runs_in(&self, range: Range<usize>) -> impl Iterator<Item = (Range<usize>, Origin)> + '_ {
+        self.raw_runs(range.start, range.end).map(|(range, origin)| (range, origin.plain()))
+    }
+
+    /// The run of the byte at `at`, if there is one. O(log(runs)).
+    pub(crate) fn run_at(&self, at: usize) -> Option<(Range<usize>, Origin)> {
+        let next = self.rest.partition_point(|run| run.0 as usize <= at);
+        let start = next.checked_sub(1).map_or(0, |last| self.rest[last].0 as usize);
+        let end = self.rest.get(next).map_or(self.len(), |run| run.0 as usize);
+        (at < end).then(|| (start..end, self.origin_at(at)))
+    }
+
+    /// For each of `count` numbers, from the first to the last byte of the runs that have it.
+    pub(crate) fn hulls(
+        &self,
+        count: usize,
+        number: impl Fn(&Range<usize>, Origin) -> Option<usize>,
+    ) -> Vec<Option<Range<usize>>> {
+        let mut hulls: Vec<Option<Range<usize>>> = vec![None; count];
+        for (run, origin) in self.runs() {
+            if let Some(hull) = number(&run, origin).and_then(|number| hulls.get_mut(number)) {
+                hull.get_or_insert(run.clone()).end = run.end;
+            }
+        }
+        hulls
     }
 
     /// The longest stretches whose origins have the same key, with that key.

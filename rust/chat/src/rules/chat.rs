@@ -143,9 +143,8 @@ impl ChatTemplate {
     ) -> Result<Vec<Range<usize>>, Error> {
         Conversation {
             text,
-            runs: text.runs().collect(),
             roles: &request.roles(),
-            message: &|string| request.strings().message(string),
+            strings: request.strings(),
             render: &mut |count, adds_prompt| self.apply_first(request, count, adds_prompt, options, now),
             ends,
             has_generation: self.template.has_generation(),
