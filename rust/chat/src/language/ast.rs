@@ -60,20 +60,18 @@ pub(crate) enum Node {
     Array(Vec<Expression>),
     Tuple(Vec<Expression>),
     Object(Vec<(Expression, Expression)>),
-    Member(Box<Expression>, Property),
+    /// `object.name`
+    Member(Box<Expression>, NameId),
+    /// `object[key]`, `object.0`
+    Item(Box<[Expression; 2]>),
+    /// `object[start:stop:step]`
+    Slice(Box<[Expression; 4]>),
     Call(Box<Expression>, Vec<Expression>),
     Filter(Box<Expression>, Filter),
-    Test {
-        operand: Box<Expression>,
-        is_negated: bool,
-        test: Filter,
-    },
+    Test(Box<Expression>, Filter),
     Not(Box<Expression>),
-    /// `-` or, if it is not negative, `+`.
-    Sign {
-        is_negative: bool,
-        operand: Box<Expression>,
-    },
+    /// `-`, or `+` if it is false.
+    Sign(bool, Box<Expression>),
     /// `a + b - c`: the first operand, and operators that bind equally with where they are and their second operand.
     Binary(Box<Expression>, Vec<(Operator, u32, Expression)>),
     /// `value if condition else other`: condition, value and other.
@@ -89,19 +87,8 @@ pub(crate) enum Node {
     CallBlock(usize, NameId, Vec<Expression>),
     /// What fails if it is reached, and why.
     Invalid(&'static str),
-    /// The omitted expression of `a[]`.
+    /// What is left out in `a[]` and `a[1:]`.
     Blank,
-}
-
-/// What is read of an object.
-#[derive(Debug)]
-pub(crate) enum Property {
-    /// `.name`
-    Name(NameId),
-    /// `[expression]`, `.0`
-    Computed(Box<Expression>),
-    /// `[start:stop:step]`
-    Slice(Box<[Option<Expression>; 3]>),
 }
 
 /// A filter or a test: its name, and arguments if there are parentheses.

@@ -23,7 +23,7 @@ use std::rc::Rc;
 
 use scopes::Scopes;
 
-use super::ast::{Expression, NameId, Node, Program, Property, Set, Statement};
+use super::ast::{Expression, NameId, Node, Program, Set, Statement};
 use super::failure::{Failure, Outcome, failed};
 use super::value::{Run, Str, Value};
 use crate::error::{Error, Position};
@@ -258,7 +258,7 @@ impl<'p> Machine<'p> {
     fn set(&mut self, set: &'p Set) -> Outcome<()> {
         let value = self.evaluate(&set.value)?;
         match &set.target.node {
-            Node::Member(object, Property::Name(name)) => {
+            Node::Member(object, name) => {
                 let target = self.evaluate(object)?;
                 let Value::Object(object) = &target else {
                     return failed("cannot assign to a member of what is not an object");

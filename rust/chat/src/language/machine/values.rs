@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::super::ast::{Expression, NameId, Node, Property};
+use super::super::ast::{Expression, NameId, Node};
 use super::super::failure::{Outcome, failed};
 use super::super::operators::Operator;
 use super::super::value::{Args, Code, Entries, KwArg, Native, Str, Value, mark};
@@ -64,22 +64,26 @@ impl<'p> Machine<'p> {
                 Ok(Value::sequence(self.evaluate_all(items)?, matches!(node, Node::Tuple(_))))
             }
             Node::Object(pairs) => self.object(pairs),
-            Node::Member(object, property) => {
+            Node::Member(object, name) => {
                 let object = self.evaluate(object)?;
-                self.member(&object, property)
+                self.member(&object, *name)
             }
+            Node::Item(parts) => {
+                let [object, key] = &**parts;
+                let object = self.evaluate(object)?;
+                let key = self.evaluate(key)?;
+                self.item(&object, key)
+            }
+            Node::Slice(parts) => self.slice(parts),
             Node::Call(callee, arguments) => {
                 let arguments = self.evaluate_all(arguments)?;
                 let callee = self.evaluate(callee)?;
                 self.call(&callee, arguments)
             }
-            Node::Filter(operand, filter) => {
-                let operand = self.evaluate(operand)?;
-                self.filter(filter, operand)
-            }
-            Node::Test { operand, is_negated, test } => self.test(operand, *is_negated, test),
+            Node::Filter(operand, filter) => self.filter(operand, filter),
+            Node::Test(operand, test) => self.test(operand, test),
             Node::Not(operand) => Ok(Value::Bool(!self.evaluate(operand)?.as_bool()?)),
-            Node::Sign { is_negative, operand } => match (self.evaluate(operand)?, is_negative) {
+            Node::Sign(is_negative, operand) => match (self.evaluate(operand)?, is_negative) {
                 (Value::Int(value, origin), true) => Ok(Value::Int(value.wrapping_neg(), origin)),
                 (Value::Float(float), true) => Ok(Value::float(-float.value, float.origin)),
                 (value @ (Value::Int(..) | Value::Float(_)), false) => Ok(value),
@@ -158,23 +162,16 @@ impl<'p> Machine<'p> {
     }
 
     /// A member of an object. A method comes before a key of the same name.
-    pub(super) fn member(&mut self, object: &Value, property: &'p Property) -> Outcome<Value> {
-        let property = match property {
-            Property::Slice(parts) => return self.slice(object, parts),
-            Property::Computed(expression) => self.evaluate(expression)?,
-            Property::Name(name) => {
-                let name = self.name(*name);
-                if let Some(native) = self.method(object, name.text.as_bytes())? {
-                    return Ok(Value::function(name, Code::Native(native), Some(object.clone())));
-                }
-                Value::String(name)
-            }
-        };
-        self.member_of(object, property)
+    pub(super) fn member(&mut self, object: &Value, name: NameId) -> Outcome<Value> {
+        let name = self.name(name);
+        match self.method(object, name.text.as_bytes())? {
+            Some(native) => Ok(Value::function(name, Code::Native(native), Some(object.clone()))),
+            None => self.item(object, Value::String(name)),
+        }
     }
 
     /// What `object[property]` is.
-    pub(super) fn member_of(&mut self, object: &Value, property: Value) -> Outcome<Value> {
+    pub(super) fn item(&mut self, object: &Value, property: Value) -> Outcome<Value> {
         let missing = || Value::Undefined(Some(Str::new("object_property".into())));
         if property.is_undefined() {
             return Ok(missing());
@@ -227,25 +224,25 @@ impl<'p> Machine<'p> {
     }
 
     /// `object[start:stop:step]`
-    pub(super) fn slice(&mut self, object: &Value, parts: &'p [Option<Expression>; 3]) -> Outcome<Value> {
-        let len = match object {
+    pub(super) fn slice(&mut self, [object, start, stop, step]: &'p [Expression; 4]) -> Outcome<Value> {
+        let object = self.evaluate(object)?;
+        let len = match &object {
             Value::Array(array) => array.items.borrow().len() as i64,
             Value::String(string) => string.text.len() as i64,
             _ => 0,
         };
-        let [start, stop, step] = parts;
-        let mut part = |part: &'p Option<Expression>, default| match part {
-            Some(part) => self.evaluate(part),
-            None => Ok(Value::int(default)),
+        let mut part = |part: &'p Expression, default| match part.node {
+            Node::Blank => Ok(Value::int(default)),
+            _ => self.evaluate(part),
         };
         let step = part(step, 1)?;
         let (first, last) = if step.as_int()? < 0 { (len - 1, -1) } else { (0, len) };
         let start = part(start, first)?;
         let stop = part(stop, last)?;
-        let Some(native) = self.method(object, b"slice")? else {
+        let Some(native) = self.method(&object, b"slice")? else {
             return failed(format!("{} cannot be sliced", object.type_name()));
         };
-        let arguments = Args { name: Str::new("slice".into()), values: vec![object.clone(), start, stop, step] };
+        let arguments = Args { name: Str::new("slice".into()), values: vec![object, start, stop, step] };
         self.native(native, &arguments)
     }
 }

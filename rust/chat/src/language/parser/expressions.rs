@@ -1,6 +1,6 @@
 //! Expressions, by how closely their operators bind.
 
-use super::super::ast::{Expression, Filter, NameId, Node, Property};
+use super::super::ast::{Expression, Filter, NameId, Node};
 use super::super::lexer::Kind;
 use super::super::operators::{LEVELS, Operator, joins};
 use super::super::{functions, methods};
@@ -110,11 +110,14 @@ impl Parser<'_> {
                     if functions::test(&self.program.names[test.0 as usize].text).is_none() {
                         self.note_unknown(at, "test", test.0);
                     }
-                    Node::Test { operand: Box::new(operand), is_negated, test }
+                    Node::Test(Box::new(operand), test)
                 }
                 None => Node::Invalid("this cannot be a test"),
             };
             operand = Expression { at, node };
+            if is_negated {
+                operand = Expression { at, node: Node::Not(Box::new(operand)) };
+            }
         }
     }
 
@@ -177,7 +180,7 @@ impl Parser<'_> {
         }
         let is_negative = self.next()?.value == b"-";
         let operand = Box::new(self.nested(Self::unary)?);
-        Ok(Expression { at, node: Node::Sign { is_negative, operand } })
+        Ok(Expression { at, node: Node::Sign(is_negative, operand) })
     }
 
     /// Members and calls after a value.
@@ -185,23 +188,22 @@ impl Parser<'_> {
         loop {
             let mut at = self.place();
             let node = if self.takes(".") {
-                let node = match self.primary()?.node {
-                    node @ (Node::Name(_) | Node::Int(0..)) => node,
-                    Node::Int(_) => Node::Invalid("a member cannot be a negative number"),
-                    _ => Node::Invalid("a member must be a name"),
-                };
-                let property = match node {
-                    Node::Name(id) => Property::Name(id),
-                    node => Property::Computed(Box::new(Expression { at, node })),
-                };
-                Node::Member(Box::new(object), property)
+                match self.primary()?.node {
+                    Node::Name(id) => Node::Member(Box::new(object), id),
+                    index => {
+                        let node = match index {
+                            Node::Int(0..) => index,
+                            Node::Int(_) => Node::Invalid("a member cannot be a negative number"),
+                            _ => Node::Invalid("a member must be a name"),
+                        };
+                        Node::Item(Box::new([object, Expression { at, node }]))
+                    }
+                }
             } else if self.takes("[") {
-                let property = self.subscript()?;
-                self.expect("]")?;
-                Node::Member(Box::new(object), property)
+                self.subscript(object)?
             } else if self.is_symbol("(") {
                 // A method fails where its name is.
-                if let Node::Member(_, Property::Name(_)) = object.node {
+                if let Node::Member(..) = object.node {
                     at = object.at;
                 }
                 Node::Call(Box::new(object), self.arguments()?)
@@ -220,27 +222,27 @@ impl Parser<'_> {
         self.members(Expression { at, node: Node::Call(Box::new(callee), arguments) })
     }
 
-    /// What is between brackets: an expression, a slice, or nothing.
-    fn subscript(&mut self) -> Result<Property, Error> {
+    /// What is between brackets, up to the end: an expression, a slice, or nothing.
+    fn subscript(&mut self, object: Expression) -> Result<Node, Error> {
         let at = self.place();
+        let blank = || Expression { at, node: Node::Blank };
         let mut parts = Vec::new();
         let mut is_slice = false;
-        while !self.is_symbol("]") {
+        while !self.takes("]") {
             if self.takes(":") {
-                parts.push(None);
+                parts.push(blank());
                 is_slice = true;
             } else {
-                parts.push(Some(self.expression()?));
+                parts.push(self.expression()?);
                 is_slice |= self.takes(":");
             }
         }
         let mut parts = parts.into_iter();
+        let mut part = || parts.next().unwrap_or_else(blank);
         if is_slice {
-            let mut part = || parts.next().flatten();
-            return Ok(Property::Slice(Box::new([part(), part(), part()])));
+            return Ok(Node::Slice(Box::new([object, part(), part(), part()])));
         }
-        let blank = || Expression { at, node: Node::Blank };
-        Ok(Property::Computed(Box::new(parts.next().flatten().unwrap_or_else(blank))))
+        Ok(Node::Item(Box::new([object, part()])))
     }
 
     /// Arguments in parentheses.
