@@ -78,8 +78,9 @@ impl Lexer<'_> {
         self.source.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    fn last(&self) -> Option<Kind> {
-        self.tokens.last().map(|token| token.kind)
+    /// Goes on to the next byte that is not of a kind.
+    fn skip(&mut self, is_skipped: impl Fn(u8) -> bool) {
+        self.at += self.source[self.at..].iter().take_while(|byte| is_skipped(**byte)).count();
     }
 
     /// Whether the last token is one of these symbols.
@@ -107,9 +108,7 @@ impl Lexer<'_> {
         if self.peek(0) == b'-' && self.follows(&[b"{{", b"{%"]) {
             self.at += 1;
         }
-        while is_space(self.peek(0)) {
-            self.at += 1;
-        }
+        self.skip(is_space);
         if self.at >= self.source.len() {
             return Ok(());
         }
@@ -124,9 +123,7 @@ impl Lexer<'_> {
                 Kind::Number
             }
             byte if is_word(byte) => {
-                while is_word(self.peek(0)) {
-                    self.at += 1;
-                }
+                self.skip(is_word);
                 Kind::Name
             }
             byte => return self.fail(format!("unexpected character: {}", char::from(byte))),
@@ -204,7 +201,7 @@ impl Lexer<'_> {
         if !matches!(sign, b'-' | b'+') || closes_block {
             return Ok(false);
         }
-        match self.last() {
+        match self.tokens.last().map(|token| token.kind) {
             None | Some(Kind::Text) => self.fail(format!("unexpected character: {}", char::from(sign))),
             Some(Kind::Name | Kind::Number | Kind::String) => Ok(false),
             _ if self.follows(&[b")", b"]"]) => Ok(false),
@@ -220,15 +217,10 @@ impl Lexer<'_> {
     }
 
     fn digits(&mut self) {
-        let skip = |lexer: &mut Self| {
-            while lexer.peek(0).is_ascii_digit() {
-                lexer.at += 1;
-            }
-        };
-        skip(self);
+        self.skip(|byte| byte.is_ascii_digit());
         if self.peek(0) == b'.' && self.peek(1).is_ascii_digit() {
             self.at += 1;
-            skip(self);
+            self.skip(|byte| byte.is_ascii_digit());
         }
     }
 

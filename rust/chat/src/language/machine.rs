@@ -110,7 +110,7 @@ impl<'p> Machine<'p> {
 
     /// Evaluates something that is at a place, one level deeper.
     fn at<T>(&mut self, at: u32, inner: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
-        self.run.charge_steps(1)?;
+        self.run.budget.steps(1)?;
         self.depth += 1;
         let result = match self.depth {
             0..=MOST_DEEP => inner(self),
@@ -145,7 +145,7 @@ impl<'p> Machine<'p> {
             return Ok(());
         }
         let arrays = self.arrays.split_off(first);
-        self.run.charge_bytes(self.out.len() - arrays[0].0)?;
+        self.run.budget.bytes(self.out.len() - arrays[0].0)?;
         let tail = self.out.split_off(arrays[0].0);
         let start = arrays[0].0;
         let mut from = 0;
@@ -163,7 +163,7 @@ impl<'p> Machine<'p> {
         let Value::Array(array) = value else {
             return self.write(value);
         };
-        self.run.charge_steps(array.items.borrow().len())?;
+        self.run.budget.steps(array.items.borrow().len())?;
         array.items.borrow().iter().try_for_each(|item| self.write_items(item, depth + 1))
     }
 
@@ -200,7 +200,7 @@ impl<'p> Machine<'p> {
                 self.write_bytes(text.as_bytes(), origin)
             }
             Value::Array(_) => {
-                self.run.charge_bytes(32)?;
+                self.run.budget.bytes(32)?;
                 self.arrays.push((self.out.len(), value.clone()));
                 Ok(())
             }
@@ -225,7 +225,7 @@ impl<'p> Machine<'p> {
     fn statement(&mut self, statement: &'p Statement) -> Outcome<()> {
         match statement {
             Statement::Text(text) => {
-                self.run.charge_steps(1)?;
+                self.run.budget.steps(1)?;
                 self.write_bytes(text, self.origin())
             }
             Statement::Write(expression) => {
@@ -263,7 +263,7 @@ impl<'p> Machine<'p> {
                 let Value::Object(object) = &target else {
                     return failed("cannot assign to a member of what is not an object");
                 };
-                self.run.charge_bytes(64)?;
+                self.run.budget.bytes(64)?;
                 self.run.change(&target, &value)?;
                 let key = Value::String(self.name(*name));
                 object.entries.borrow_mut().set(key, value)

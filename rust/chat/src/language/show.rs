@@ -82,7 +82,7 @@ struct Writer<'w, 'p> {
 
 impl Writer<'_, '_> {
     fn write(&mut self, text: &[u8], origin: Origin) -> Outcome<()> {
-        self.run.charge_bytes(text.len() + 8)?;
+        self.run.budget.bytes(text.len() + 8)?;
         self.out.extend(text, origin);
         Ok(())
     }
@@ -100,7 +100,7 @@ impl Writer<'_, '_> {
     /// A value that is not inside another. As Python shows it, a string is written with its parts.
     fn value(&mut self, value: &Value, depth: usize) -> Outcome<()> {
         check_depth(depth)?;
-        self.run.charge_steps(1)?;
+        self.run.budget.steps(1)?;
         let layout = self.layout;
         match value {
             Value::Bool(value) => {
@@ -198,7 +198,7 @@ impl Writer<'_, '_> {
     fn new_line(&mut self, depth: usize) -> Outcome<()> {
         let Ok(indent) = usize::try_from(self.layout.indent) else { return Ok(()) };
         let count = indent.saturating_mul(depth);
-        self.run.charge_bytes(count.saturating_mul(2))?;
+        self.run.budget.bytes(count.saturating_mul(2))?;
         self.write_str(&("\n".to_owned() + &" ".repeat(count)))
     }
 
@@ -206,7 +206,7 @@ impl Writer<'_, '_> {
     fn quoted(&mut self, text: &Text) -> Outcome<()> {
         self.run.charge_text(text)?;
         let is_escaped = |byte: &&u8| **byte < 0x20 || matches!(**byte, b'"' | b'\\');
-        self.run.charge_bytes(16 * text.as_bytes().iter().filter(is_escaped).count())?;
+        self.run.budget.bytes(16 * text.as_bytes().iter().filter(is_escaped).count())?;
         self.out.extend(b"\"", Origin::TEMPLATE);
         self.out.extend_escaped(text);
         self.out.extend(b"\"", Origin::TEMPLATE);
@@ -240,7 +240,7 @@ fn escape_unicode(run: &mut Run<'_>, text: &Text) -> Outcome<Text> {
         let invalid = chunk.invalid().iter().map(|_| (char::REPLACEMENT_CHARACTER, 1));
         for (char, len) in chunk.valid().chars().map(|char| (char, char.len_utf8())).chain(invalid) {
             if is_inside && !char.is_ascii() {
-                run.charge_bytes(20)?;
+                run.budget.bytes(20)?;
                 for unit in char.encode_utf16(&mut [0; 2]) {
                     out.extend(format!("\\u{unit:04x}").as_bytes(), text.origin_at(at));
                 }

@@ -12,7 +12,7 @@ impl<'p> Machine<'p> {
     pub(super) fn call_block(&mut self, number: usize, callee: NameId, arguments: &'p [Expression]) -> Outcome<Value> {
         let caller = self.program.macros[number].name;
         let callee = self.variable(callee);
-        self.run.charge_bytes(16 * self.scopes.slots.len())?;
+        self.run.budget.bytes(16 * self.scopes.slots.len())?;
         let slots = self.scopes.slots.clone();
         let arguments = self.evaluate_all(arguments)?;
         let scope = self.scopes.open();
@@ -29,7 +29,7 @@ impl<'p> Machine<'p> {
         self.run.begun = 0;
         for value in &arguments.values {
             if let Value::String(string) = value {
-                self.run.charge_steps(string.text.len() / 16)?;
+                self.run.budget.steps(string.text.len() / 16)?;
                 self.run.charge_text(&string.text)?;
             }
         }
@@ -52,7 +52,7 @@ impl<'p> Machine<'p> {
         let bound = self.bind(&definition.parameters, &arguments)?;
         let mut outer = None;
         if let Some(slots) = slots {
-            self.run.charge_bytes(16 * slots.len())?;
+            self.run.budget.bytes(16 * slots.len())?;
             outer = Some(std::mem::replace(&mut self.scopes, Scopes::new(slots.clone())));
         }
         let scope = self.scopes.open();

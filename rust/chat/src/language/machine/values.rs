@@ -41,13 +41,13 @@ impl<'p> Machine<'p> {
     pub(super) fn evaluate(&mut self, expression: &'p Expression) -> Outcome<Value> {
         match &expression.node {
             Node::String(number) => {
-                self.run.charge_steps(1)?;
+                self.run.budget.steps(1)?;
                 let text = &self.program.strings[*number as usize];
                 let make = || Str::new(Text::template(text.as_slice()));
                 Ok(Value::String(Rc::clone(self.strings[*number as usize].get_or_insert_with(make))))
             }
             Node::Name(id) => {
-                self.run.charge_steps(1)?;
+                self.run.budget.steps(1)?;
                 Ok(self.variable(*id))
             }
             Node::Int(value) => Ok(Value::int(*value)),
@@ -60,7 +60,7 @@ impl<'p> Machine<'p> {
             Node::String(_) | Node::Name(_) | Node::Int(_) | Node::Blank => Ok(Value::UNDEFINED),
             Node::Float(value) => Ok(Value::float(*value, Origin::TEMPLATE)),
             Node::Array(items) | Node::Tuple(items) => {
-                self.run.charge_bytes(64 + 16 * items.len())?;
+                self.run.budget.bytes(64 + 16 * items.len())?;
                 Ok(Value::sequence(self.evaluate_all(items)?, matches!(node, Node::Tuple(_))))
             }
             Node::Object(pairs) => self.object(pairs),
@@ -139,7 +139,7 @@ impl<'p> Machine<'p> {
     }
 
     pub(super) fn object(&mut self, pairs: &'p [(Expression, Expression)]) -> Outcome<Value> {
-        self.run.charge_bytes(128 + 48 * pairs.len())?;
+        self.run.budget.bytes(128 + 48 * pairs.len())?;
         let mut entries = Entries::with_capacity(pairs.len());
         for (key, value) in pairs {
             let key = self.evaluate(key)?;

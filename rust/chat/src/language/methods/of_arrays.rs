@@ -178,7 +178,7 @@ fn append(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
         return failed("a tuple cannot be changed");
     }
     // A growing vector doubles.
-    run.charge_bytes(4 * size_of::<Value>())?;
+    run.budget.bytes(4 * size_of::<Value>())?;
     run.change(args.at(0)?, args.at(1)?)?;
     array.items.borrow_mut().push(args.at(1)?.clone());
     Ok(args.at(0)?.clone())
@@ -194,7 +194,7 @@ fn pop(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let Some(place) = place.ok().filter(|&place| place < len && !array.is_tuple) else {
         return failed(format!("cannot take item {index} out of {len}"));
     };
-    run.charge_steps(1 + (len - place) / 4)?;
+    run.budget.steps(1 + (len - place) / 4)?;
     Ok(array.items.borrow_mut().remove(place))
 }
 
