@@ -78,7 +78,8 @@ pub(crate) enum Node {
     Ternary(Box<[Expression; 3]>),
     /// `value if condition`: in a loop a filter of its items, elsewhere undefined if the condition fails.
     Select(Box<[Expression; 2]>),
-    KeywordArgument(Box<[Expression; 2]>),
+    /// `name=value`
+    KeywordArgument(NameId, Box<Expression>),
     /// What statements write.
     Captured(Vec<Statement>),
     /// The macro of this number.

@@ -130,9 +130,8 @@ impl<'s> Parser<'s> {
     /// Notes that a variable is set, or those of a tuple, or a parameter.
     fn set(&mut self, target: &Expression) {
         match &target.node {
-            Node::Name(id) => self.program.names[*id as usize].is_set = true,
+            Node::Name(id) | Node::KeywordArgument(id, _) => self.program.names[*id as usize].is_set = true,
             Node::Tuple(targets) => targets.iter().for_each(|target| self.set(target)),
-            Node::KeywordArgument(pair) => self.set(&pair[0]),
             _ => {}
         }
     }
@@ -216,23 +215,27 @@ impl<'s> Parser<'s> {
 
     fn if_block(&mut self) -> Result<Statement, Error> {
         let mut branches = Vec::new();
-        let mut otherwise = Vec::new();
         loop {
             self.operators = 0;
             let condition = self.expression()?;
             self.close()?;
             branches.push((condition, self.body(&["elif", "else", "endif"])?));
-            if self.is_statement(&["elif"]) {
-                self.at += 2;
-                continue;
+            if !self.is_statement(&["elif"]) {
+                return Ok(Statement::If(branches, self.otherwise("endif")?));
             }
-            if self.is_statement(&["else"]) {
-                self.end()?;
-                otherwise = self.body(&["endif"])?;
-            }
-            self.end()?;
-            return Ok(Statement::If(branches, otherwise));
+            self.at += 2;
         }
+    }
+
+    /// What is between `{% else %}`, if that comes next, and an end.
+    fn otherwise(&mut self, end: &str) -> Result<Vec<Statement>, Error> {
+        let mut body = Vec::new();
+        if self.is_statement(&["else"]) {
+            self.end()?;
+            body = self.body(&[end])?;
+        }
+        self.end()?;
+        Ok(body)
     }
 
     fn for_block(&mut self, at: u32) -> Result<Statement, Error> {
@@ -251,12 +254,7 @@ impl<'s> Parser<'s> {
         };
         self.close()?;
         let body = self.body(&["endfor", "else"])?;
-        let mut otherwise = Vec::new();
-        if self.is_statement(&["else"]) {
-            self.end()?;
-            otherwise = self.body(&["endfor"])?;
-        }
-        self.end()?;
+        let otherwise = self.otherwise("endfor")?;
         Ok(Statement::For(Box::new(For { at, variable, items, condition, body, otherwise })))
     }
 

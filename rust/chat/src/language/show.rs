@@ -140,7 +140,6 @@ impl Writer<'_, '_> {
             Value::String(string) if layout.is_json => self.quoted(&string.text),
             _ if layout.is_json => self.write_str("null"),
             Value::String(string) => self.parts(&string.text),
-            Value::None => self.write_str("None"),
             Value::Undefined(Some(hint)) if !hint.text.is_empty() => {
                 self.write_str("Undefined (hint: '")?;
                 self.write_text(&hint.text)?;
@@ -153,8 +152,7 @@ impl Writer<'_, '_> {
                 function.this.iter().try_for_each(|this| self.value(this, depth + 1))?;
                 self.write_str(")")
             }
-            Value::Undefined(_) => self.write_str("Undefined"),
-            Value::KwArg(_) => self.write_str("KwArg"),
+            Value::Undefined(_) | Value::None | Value::KwArg(_) => self.write_str(&value.type_name()),
         }
     }
 

@@ -161,18 +161,13 @@ impl ChatTemplate {
         }
     }
 
-    fn caps(&self, now: &Now, budget: &mut Budget) -> Result<&Caps, Error> {
-        match self.caps.get() {
-            Some(caps) => Ok(caps),
-            None => {
-                let caps = Caps::of(&self.template, now, budget)?;
-                Ok(self.caps.get_or_init(|| caps))
-            }
-        }
-    }
-
     fn scene<'a>(&'a self, options: &'a Options, now: &'a Now, budget: &'a mut Budget) -> Result<Scene<'a>, Error> {
-        Ok(Scene { template: &self.template, caps: self.caps(now, budget)?, options, cuts_added: true, now, budget })
+        let caps = match self.caps.get() {
+            Some(caps) => *caps,
+            None => Caps::of(&self.template, now, budget)?,
+        };
+        let caps = self.caps.get_or_init(|| caps);
+        Ok(Scene { template: &self.template, caps, options, cuts_added: true, now, budget })
     }
 
     fn text(&self, mut scene: Scene<'_>, params: &mut Params, warnings: &mut Vec<Warning>) -> Result<Text, Error> {
@@ -220,16 +215,14 @@ impl ChatTemplate {
     /// How the template writes thinking. It is kept for the first BOS and EOS.
     fn thinking(&self, scene: &mut Scene<'_>) -> Result<Cow<'_, Thinking>, Error> {
         let Options { bos, eos, .. } = scene.options;
-        match self.thinking.get() {
-            Some((known_bos, known_eos, thinking)) if (known_bos, known_eos) == (bos, eos) => {
-                Ok(Cow::Borrowed(thinking))
-            }
-            _ => {
-                let thinking = Thinking::of(scene)?;
-                let _ = self.thinking.set((bos.clone(), eos.clone(), thinking.clone()));
-                Ok(Cow::Owned(thinking))
-            }
+        if let Some((known_bos, known_eos, thinking)) = self.thinking.get()
+            && (known_bos, known_eos) == (bos, eos)
+        {
+            return Ok(Cow::Borrowed(thinking));
         }
+        let thinking = Thinking::of(scene)?;
+        let _ = self.thinking.set((bos.clone(), eos.clone(), thinking.clone()));
+        Ok(Cow::Owned(thinking))
     }
 }
 

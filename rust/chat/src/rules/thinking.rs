@@ -19,7 +19,7 @@ mod probe;
 use memchr::memmem;
 
 use self::difference::{Piece, differing, pieces};
-use self::probe::{ANSWER, CALL, Probe, THINKING, THOUGHTFUL, USER};
+use self::probe::{ANSWER, CALL, THINKING, THOUGHTFUL, USER, rendered};
 use super::handlers::Handler;
 use super::params::Scene;
 use crate::error::Error;
@@ -45,13 +45,11 @@ impl Thinking {
     /// # Errors
     /// [`Error::Limit`]: there is not enough left of the budget, which may be different another time.
     pub(crate) fn of(scene: &mut Scene<'_>) -> Result<Self, Error> {
-        let calls_tools = scene.caps.supports_tool_calls;
-        let mut probe = Probe::new(scene);
         let mut thinking = Self::default();
-        in_answers(&mut probe, &mut thinking)?;
-        in_questions(&mut probe, &mut thinking)?;
-        if calls_tools {
-            in_calls(&mut probe, &mut thinking)?;
+        in_answers(scene, &mut thinking)?;
+        in_questions(scene, &mut thinking)?;
+        if scene.caps.supports_tool_calls {
+            in_calls(scene, &mut thinking)?;
         }
         thinking.put_right(scene.template);
         Ok(thinking)
@@ -88,15 +86,15 @@ impl Thinking {
     }
 }
 
-fn in_answers(probe: &mut Probe<'_>, thinking: &mut Thinking) -> Result<(), Error> {
-    let without = probe.messages([USER, ANSWER])?;
-    let with = probe.messages([USER, THOUGHTFUL])?;
+fn in_answers(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
+    let without = rendered(scene, &[USER, ANSWER], false, None)?;
+    let with = rendered(scene, &[USER, THOUGHTFUL], false, None)?;
     let (Some(without), Some(with)) = (without, with) else { return Ok(()) };
     let thought = THINKING.as_bytes();
     if memmem::find(differing(&without, &with).1, thought).is_none() {
         return Ok(());
     }
-    if let Some(found) = markers::between(&with, thought, probe.scene.budget)? {
+    if let Some(found) = markers::between(&with, thought, scene.budget)? {
         thinking.exists = true;
         thinking.start = with[found.before].to_vec();
         thinking.end = with[found.spaces..found.after.end].to_vec();
@@ -113,8 +111,10 @@ fn after_thought(text: &[u8]) -> Option<Vec<u8>> {
     markers::following(text, at + THINKING.len()).map(|marker| text[marker].to_vec())
 }
 
-fn in_questions(probe: &mut Probe<'_>, thinking: &mut Thinking) -> Result<(), Error> {
-    let (Some(off), Some(on)) = (probe.question(false)?, probe.question(true)?) else { return Ok(()) };
+fn in_questions(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
+    let off = rendered(scene, &[USER], false, Some(false))?;
+    let on = rendered(scene, &[USER], false, Some(true))?;
+    let (Some(off), Some(on)) = (off, on) else { return Ok(()) };
     let (only_off, only_on) = differing(&off, &on);
     let off_trimmed = trim(only_off);
     let on_trimmed = trim(only_on);
@@ -163,16 +163,16 @@ fn added_markers(base: &[u8], extended: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     }
 }
 
-fn in_calls(probe: &mut Probe<'_>, thinking: &mut Thinking) -> Result<(), Error> {
-    let answer = probe.with_tools([USER, THOUGHTFUL])?;
-    let call = probe.with_tools([USER, CALL])?;
+fn in_calls(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
+    let answer = rendered(scene, &[USER, THOUGHTFUL], true, None)?;
+    let call = rendered(scene, &[USER, CALL], true, None)?;
     let (Some(answer), Some(call)) = (answer, call) else { return Ok(()) };
     let thought = THINKING.as_bytes();
     if memmem::find(&answer, thought).is_some() || memmem::find(&call, thought).is_none() {
         return Ok(());
     }
     thinking.exists = true;
-    match markers::between(&call, thought, probe.scene.budget)? {
+    match markers::between(&call, thought, scene.budget)? {
         Some(found) => {
             thinking.start = call[found.before].to_vec();
             thinking.end = call[found.after].to_vec();

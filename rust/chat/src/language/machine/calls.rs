@@ -72,11 +72,11 @@ impl<'p> Machine<'p> {
     fn bind(&mut self, parameters: &'p [Expression], arguments: &Args) -> Outcome<Vec<(NameId, Value)>> {
         let mut bound = Vec::with_capacity(parameters.len());
         for (at, parameter) in parameters.iter().enumerate() {
-            let (key, default) = match &parameter.node {
-                Node::KeywordArgument(pair) => (&pair[0], Some(&pair[1])),
-                _ => (parameter, None),
+            let (name, default) = match &parameter.node {
+                Node::Name(name) => (*name, None),
+                Node::KeywordArgument(name, default) => (*name, Some(default)),
+                _ => return failed("a parameter must be a name"),
             };
-            let Node::Name(name) = key.node else { return failed("a parameter must be a name") };
             let value = match default {
                 _ if at < arguments.len() => arguments.named(&self.program.names[name as usize].text, at),
                 Some(default) => self.evaluate(default)?,

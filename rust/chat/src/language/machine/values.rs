@@ -99,13 +99,9 @@ impl<'p> Machine<'p> {
                 let [value, condition] = &**parts;
                 if self.evaluate(condition)?.as_bool()? { self.evaluate(value) } else { Ok(Value::UNDEFINED) }
             }
-            Node::KeywordArgument(pair) => {
-                let [key, value] = &**pair;
-                let Node::Name(name) = key.node else {
-                    return failed("the key of a keyword argument must be a name");
-                };
+            Node::KeywordArgument(name, value) => {
                 let value = self.evaluate(value)?;
-                Ok(Value::KwArg(Rc::new(KwArg { name: self.name(name), value })))
+                Ok(Value::KwArg(Rc::new(KwArg { name: self.name(*name), value })))
             }
             Node::Captured(body) => self.captured(body),
             Node::Macro(number) => {

@@ -139,17 +139,12 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
             joined.extend_with(&separator);
         }
         let item = key_of(run, item, &attribute)?;
-        match &item {
-            Value::String(string) => {
-                run.charge_text(&string.text)?;
-                joined.extend_with(&string.text);
-            }
-            Value::Int(..) | Value::Float(_) => {
-                let text = item.as_text(run)?;
-                joined.extend_with(&text);
-            }
-            _ => return failed(format!("join takes strings and numbers, not {}", item.type_name())),
+        if !matches!(item, Value::String(_) | Value::Int(..) | Value::Float(_)) {
+            return failed(format!("join takes strings and numbers, not {}", item.type_name()));
         }
+        let text = item.as_text(run)?;
+        run.charge_text(&text)?;
+        joined.extend_with(&text);
     }
     Ok(Value::string(joined))
 }

@@ -261,7 +261,12 @@ impl Parser<'_> {
             if !parser.takes("=") {
                 return Ok(argument);
             }
-            Ok(Expression { at, node: Node::KeywordArgument(Box::new([argument, parser.expression()?])) })
+            let value = Box::new(parser.expression()?);
+            let node = match argument.node {
+                Node::Name(id) => Node::KeywordArgument(id, value),
+                _ => Node::Invalid("the key of a keyword argument must be a name"),
+            };
+            Ok(Expression { at, node })
         })
     }
 
