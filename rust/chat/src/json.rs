@@ -186,21 +186,14 @@ impl IntoIterator for Object {
     }
 }
 
-impl From<&'static str> for Json {
-    /// A string that the template wrote.
-    fn from(text: &'static str) -> Self {
-        Self::String(text.into())
-    }
-}
-
 macro_rules! from {
     ($($type:ty => $variant:ident),*) => {
         $(impl From<$type> for Json {
             fn from(value: $type) -> Self {
-                Self::$variant(value)
+                Self::$variant(value.into())
             }
         })*
     };
 }
 
-from!(Text => String, bool => Bool, i64 => Int, Vec<Json> => Array, Object => Object);
+from!(Text => String, &'static str => String, bool => Bool, i64 => Int, Vec<Json> => Array, Object => Object);

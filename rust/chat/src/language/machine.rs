@@ -167,37 +167,19 @@ impl<'p> Machine<'p> {
         array.items.borrow().iter().try_for_each(|item| self.write_items(item, depth + 1))
     }
 
-    /// What a statement of this text is written as.
-    fn origin(&self) -> Origin {
-        if self.generation > 0 { self.turn.generated() } else { self.turn }
-    }
-
     fn charge_writing(&mut self, count: usize) -> Outcome<()> {
         self.run.written = self.outer + self.out.num_bytes();
         self.run.begun = 0;
         self.run.charge_held(count)
     }
 
-    fn write_bytes(&mut self, bytes: &[u8], origin: Origin) -> Outcome<()> {
-        self.charge_writing(bytes.len() + 8)?;
-        self.out.push(bytes, origin);
-        Ok(())
-    }
-
     fn write(&mut self, value: &Value) -> Outcome<()> {
         match value {
-            Value::String(string) => {
-                self.charge_writing(string.text.num_bytes())?;
-                self.out.append_as(&string.text, |origin| {
-                    let origin = if origin.is_caller() || origin.message().is_some() { origin } else { self.turn };
-                    if self.generation > 0 { origin.generated() } else { origin }
-                });
-                Ok(())
-            }
-            Value::Int(..) | Value::Float(_) | Value::Bool(_) => {
+            Value::String(_) | Value::Int(..) | Value::Float(_) | Value::Bool(_) => {
                 let text = value.as_text(&mut self.run)?;
-                let origin = if text.first_origin().is_caller() { text.first_origin() } else { self.origin() };
-                self.write_bytes(text.as_bytes(), origin)
+                self.charge_writing(text.num_bytes())?;
+                self.out.append_as(&text, written(self.turn, self.generation));
+                Ok(())
             }
             Value::Array(_) => {
                 self.run.budget.bytes(32)?;
@@ -226,7 +208,9 @@ impl<'p> Machine<'p> {
         match statement {
             Statement::Text(text) => {
                 self.run.budget.steps(1)?;
-                self.write_bytes(text, self.origin())
+                self.charge_writing(text.len() + 8)?;
+                self.out.push(text, written(self.turn, self.generation)(Origin::TEMPLATE));
+                Ok(())
             }
             Statement::Write(expression) => {
                 let value = self.evaluate(expression)?;
@@ -293,5 +277,13 @@ impl<'p> Machine<'p> {
             (Node::Tuple(_), _) => failed(format!("cannot unpack {}", value.type_name())),
             _ => failed("cannot assign to this"),
         }
+    }
+}
+
+/// The origins of what is written in a turn: text that the template writes in none is text of this one.
+fn written(turn: Origin, generation: usize) -> impl Fn(Origin) -> Origin {
+    move |origin| {
+        let origin = if origin.is_caller() || origin.message().is_some() { origin } else { turn };
+        if generation > 0 { origin.generated() } else { origin }
     }
 }

@@ -139,7 +139,7 @@ pub(crate) fn equal(run: &mut Run<'_>, a: &Value, b: &Value) -> Outcome<bool> {
         }
         _ => {}
     }
-    a.equals(b)
+    a.equals(b, 0)
 }
 
 /// Pays for comparing or hashing a value: one step for everything in it, once per level that it is at. Tuples that

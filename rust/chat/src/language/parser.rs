@@ -44,21 +44,24 @@ impl<'s> Parser<'s> {
         self.tokens.get(self.at + ahead)
     }
 
-    fn is(&self, kind: Kind) -> bool {
+    fn is_kind(&self, kind: Kind) -> bool {
         self.token(0).is_some_and(|token| token.kind == kind)
     }
 
-    fn is_symbol(&self, symbol: &str) -> bool {
-        self.is(Kind::Symbol) && self.token(0).is_some_and(|token| token.value == symbol.as_bytes())
+    /// Whether this symbol or name comes next.
+    fn is(&self, text: &str) -> bool {
+        self.is_ahead(0, text)
     }
 
-    fn is_name(&self, ahead: usize, name: &str) -> bool {
-        self.token(ahead).is_some_and(|token| token.kind == Kind::Name && token.value == name.as_bytes())
+    fn is_ahead(&self, ahead: usize, text: &str) -> bool {
+        let is_text =
+            |token: &&Token| matches!(token.kind, Kind::Symbol | Kind::Name) && token.value == text.as_bytes();
+        self.token(ahead).as_ref().is_some_and(is_text)
     }
 
     /// Whether `{% name` comes next, for one of these names.
     fn is_statement(&self, names: &[&str]) -> bool {
-        self.is_symbol("{%") && names.iter().any(|name| self.is_name(1, name))
+        self.is("{%") && names.iter().any(|name| self.is_ahead(1, name))
     }
 
     /// Where the next token is.
@@ -89,16 +92,9 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Takes the next token if it is this symbol.
-    fn takes(&mut self, symbol: &str) -> bool {
-        let is = self.is_symbol(symbol);
-        self.at += usize::from(is);
-        is
-    }
-
-    /// Takes the next token if it is this name.
-    fn takes_name(&mut self, name: &str) -> bool {
-        let is = self.is_name(0, name);
+    /// Takes the next token if it is this symbol or name.
+    fn takes(&mut self, text: &str) -> bool {
+        let is = self.is(text);
         self.at += usize::from(is);
         is
     }
@@ -178,7 +174,7 @@ impl<'s> Parser<'s> {
 
     fn block(&mut self) -> Result<Statement, Error> {
         let at = self.place();
-        if !self.is(Kind::Name) {
+        if !self.is_kind(Kind::Name) {
             return self.fail("unknown statement");
         }
         let name = &self.next()?.value;
@@ -190,7 +186,7 @@ impl<'s> Parser<'s> {
             b"call" => self.call_block(at),
             b"filter" => {
                 let mut filter = self.primary()?;
-                if matches!(filter.node, Node::Name(_)) && self.is_symbol("(") {
+                if matches!(filter.node, Node::Name(_)) && self.is("(") {
                     filter = self.call(filter)?;
                 }
                 self.close()?;
@@ -241,7 +237,7 @@ impl<'s> Parser<'s> {
     fn for_block(&mut self, at: u32) -> Result<Statement, Error> {
         let variable = self.sequence(Self::primary)?;
         self.set(&variable);
-        if !self.takes_name("in") {
+        if !self.takes("in") {
             return self.fail("expected 'in'");
         }
         let items = self.expression()?;
@@ -292,7 +288,7 @@ impl<'s> Parser<'s> {
     }
 
     fn call_block(&mut self, at: u32) -> Result<Statement, Error> {
-        let parameters = if self.is_symbol("(") { self.parameters()? } else { Vec::new() };
+        let parameters = if self.is("(") { self.parameters()? } else { Vec::new() };
         let Node::Name(callee) = self.primary()?.node else {
             return self.fail("expected the name of a macro");
         };

@@ -324,11 +324,8 @@ impl Value {
     /// Whether two values are equal: `==`.
     ///
     /// Numbers and booleans are compared by what they are worth. Arrays and objects are equal only if they are hashable.
-    pub(crate) fn equals(&self, other: &Self) -> Outcome<bool> {
-        self.equals_at(other, 0)
-    }
-
-    fn equals_at(&self, other: &Self, depth: usize) -> Outcome<bool> {
+    /// Both are inside of `depth` others.
+    pub(crate) fn equals(&self, other: &Self, depth: usize) -> Outcome<bool> {
         Ok(match (self, other) {
             (Self::String(a), Self::String(b)) => a.text == b.text,
             (Self::Undefined(_), Self::Undefined(_)) | (Self::None, Self::None) => true,
@@ -341,14 +338,14 @@ impl Value {
                     && self.is_hashable(depth)?
                     && other.is_hashable(depth)?
                     && a.items.borrow().len() == b.items.borrow().len()
-                    && all(a.items.borrow().iter().zip(b.items.borrow().iter()), |(a, b)| a.equals_at(b, depth + 1))?
+                    && all(a.items.borrow().iter().zip(b.items.borrow().iter()), |(a, b)| a.equals(b, depth + 1))?
             }
             (Self::Object(a), Self::Object(b)) => {
                 self.is_hashable(depth)?
                     && other.is_hashable(depth)?
                     && a.entries.borrow().len() == b.entries.borrow().len()
                     && all(a.entries.borrow().iter().zip(b.entries.borrow().iter()), |(a, b)| {
-                        Ok(a.0.equals_at(&b.0, depth + 1)? && a.1.equals_at(&b.1, depth + 1)?)
+                        Ok(a.0.equals(&b.0, depth + 1)? && a.1.equals(&b.1, depth + 1)?)
                     })?
             }
             _ => match (self.worth(), other.worth()) {

@@ -62,7 +62,9 @@ impl Caps {
         let marks = find(&with_string.messages, "0.content").marks();
         let is_array = marks & AS_ARRAY != 0;
         // The string may have been looked at as an array only to see what it is.
-        caps.supports_string_content = with_string.text.is_some_and(|text| !is_array || contains(&text, CONTENT));
+        caps.supports_string_content = with_string
+            .text
+            .is_some_and(|text| !is_array || memchr::memmem::find(text.as_bytes(), CONTENT.as_bytes()).is_some());
         caps.supports_typed_content = is_array;
         if marks & mark::IS_STRING != 0 {
             let with_array = run(r#"[{"role": "user", "content": []}]"#, "[]")?;
@@ -118,10 +120,6 @@ fn conversation(arguments: &str) -> String {
             {{"role": "tool", "content": "A result", "tool_call_id": "call00001"}},
             {{"role": "assistant", "content": "It is a result"}}, {USER}]"#
     )
-}
-
-fn contains(text: &Text, what: &str) -> bool {
-    memchr::memmem::find(text.as_bytes(), what.as_bytes()).is_some()
 }
 
 /// What a path of keys and indices leads to.

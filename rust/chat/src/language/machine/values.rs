@@ -197,9 +197,8 @@ impl<'p> Machine<'p> {
                 Ok(index) if index < string.text.len() => Value::string(string.text.slice(index..index + 1)),
                 _ => missing(),
             },
-            (Value::Array(_) | Value::String(_), Value::String(key)) => self.method_of(object, &key.text)?,
-            (Value::Array(_) | Value::String(_), _) => missing(),
             (_, Value::String(key)) => self.method_of(object, &key.text)?,
+            (Value::Array(_) | Value::String(_), _) => missing(),
             _ => return failed(format!("{} cannot be a key of {}", property.type_name(), object.type_name())),
         };
         let is_index = matches!(property, Value::Int(..) | Value::Bool(_)) && !matches!(object, Value::Object(_));

@@ -16,7 +16,7 @@ impl Parser<'_> {
     pub(super) fn sequence(&mut self, item: fn(&mut Self) -> Result<Expression, Error>) -> Result<Expression, Error> {
         let at = self.place();
         let first = item(self)?;
-        if !self.is_symbol(",") {
+        if !self.is(",") {
             return Ok(first);
         }
         let mut items = vec![first];
@@ -30,11 +30,11 @@ impl Parser<'_> {
         self.nested(|parser| {
             let value = parser.operators(OR)?;
             let at = parser.place();
-            if !parser.takes_name("if") {
+            if !parser.takes("if") {
                 return Ok(value);
             }
             let condition = parser.operators(OR)?;
-            let node = if parser.takes_name("else") {
+            let node = if parser.takes("else") {
                 Node::Ternary(Box::new([condition, value, parser.expression()?]))
             } else {
                 Node::Select(Box::new([value, condition]))
@@ -47,7 +47,7 @@ impl Parser<'_> {
     fn operators(&mut self, level: usize) -> Result<Expression, Error> {
         if level == NOT {
             let at = self.place();
-            if !self.takes_name("not") {
+            if !self.takes("not") {
                 return self.operators(NOT + 1);
             }
             let operand = self.nested(|parser| parser.operators(NOT))?;
@@ -73,7 +73,7 @@ impl Parser<'_> {
     fn operator(&self, level: usize) -> Option<Operator> {
         let token = self.token(0)?;
         let symbol: &[u8] = match token.kind {
-            Kind::Name if token.value == b"not" && self.is_name(1, "in") => b"not in",
+            Kind::Name if token.value == b"not" && self.is_ahead(1, "in") => b"not in",
             Kind::Name | Kind::Symbol => &token.value,
             _ => return None,
         };
@@ -92,13 +92,13 @@ impl Parser<'_> {
         let mut operand = self.filters()?;
         loop {
             let at = self.place();
-            if !self.takes_name("is") {
+            if !self.takes("is") {
                 return Ok(operand);
             }
             self.count_operator()?;
-            let is_negated = self.takes_name("not");
+            let is_negated = self.takes("not");
             let mut test = self.primary()?;
-            if self.is_symbol("(") {
+            if self.is("(") {
                 test = self.call(test)?;
             } else if self.begins_argument() {
                 let at = self.place();
@@ -125,8 +125,8 @@ impl Parser<'_> {
     fn begins_argument(&self) -> bool {
         match self.token(0).map(|token| token.kind) {
             Some(Kind::Number | Kind::String) => true,
-            Some(Kind::Symbol) => self.is_symbol("{") || self.is_symbol("["),
-            Some(Kind::Name) => !["and", "or", "else"].iter().any(|name| self.is_name(0, name)),
+            Some(Kind::Symbol) => self.is("{") || self.is("["),
+            Some(Kind::Name) => !["and", "or", "else"].iter().any(|name| self.is(name)),
             _ => false,
         }
     }
@@ -145,7 +145,7 @@ impl Parser<'_> {
             }
             self.count_operator()?;
             let mut filter = self.primary()?;
-            if self.is_symbol("(") {
+            if self.is("(") {
                 filter = self.call(filter)?;
             }
             operand = Expression { at, node: self.filter(operand, filter) };
@@ -171,7 +171,7 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Result<Expression, Error> {
         let at = self.place();
-        if !self.is(Kind::Unary) {
+        if !self.is_kind(Kind::Unary) {
             let primary = self.primary()?;
             if let Node::Name(id) = primary.node {
                 self.read(id);
@@ -201,7 +201,7 @@ impl Parser<'_> {
                 }
             } else if self.takes("[") {
                 self.subscript(object)?
-            } else if self.is_symbol("(") {
+            } else if self.is("(") {
                 // A method fails where its name is.
                 if let Node::Member(..) = object.node {
                     at = object.at;
@@ -254,8 +254,7 @@ impl Parser<'_> {
                 parser.expression()?;
                 return Ok(Expression { at, node: Node::Invalid("llama.cpp cannot unpack arguments") });
             }
-            let has_equals = parser.token(1).is_some_and(|token| token.kind == Kind::Symbol && token.value == b"=");
-            let is_keyword = parser.is(Kind::Name) && has_equals && !parser.is_name(0, "not");
+            let is_keyword = parser.is_kind(Kind::Name) && parser.is_ahead(1, "=") && !parser.is("not");
             let argument = if is_keyword { parser.primary()? } else { parser.expression()? };
             let at = parser.place();
             if !parser.takes("=") {
@@ -280,7 +279,7 @@ impl Parser<'_> {
             },
             (Kind::String, _) => {
                 let mut value = token.value.clone();
-                while self.is(Kind::String) {
+                while self.is_kind(Kind::String) {
                     value.extend_from_slice(&self.next()?.value);
                 }
                 self.program.strings.push(value);

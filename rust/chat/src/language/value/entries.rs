@@ -83,7 +83,7 @@ fn check_key(key: &Value) -> Outcome<()> {
 
 /// Whether two keys are equal. Keys were walked before, so that they are not too deep.
 fn is_equal(a: &Value, b: &Value) -> bool {
-    a.equals(b).unwrap_or(false)
+    a.equals(b, 0).unwrap_or(false)
 }
 
 /// A key by its value. The hash has a random seed, so that no template can find many keys that have the same.

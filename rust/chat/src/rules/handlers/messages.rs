@@ -100,13 +100,8 @@ pub(super) fn with_languages(mut messages: Vec<Object>, variables: &Object) -> R
     let target = setting(variables, "target_lang_code", "en-GB")?;
     for message in messages.iter_mut().filter(|message| message.is("role", "user")) {
         let content = message.get("content").unwrap_or(&Json::Null);
-        let mut text = content.as_text().cloned().unwrap_or_default();
-        for part in content.as_array().unwrap_or_default() {
-            if !text.is_empty() {
-                content::line_feed(&mut text);
-            }
-            part.text("text").iter().for_each(|more| content::extend(&mut text, more));
-        }
+        let text = content.as_text().cloned();
+        let text = text.unwrap_or_else(|| content::joined(content.as_array().unwrap_or_default()));
         let part = [
             ("type", "text".into()),
             ("text", text.into()),
