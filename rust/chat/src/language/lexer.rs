@@ -144,14 +144,13 @@ impl Lexer<'_> {
             _ => (false, false),
         };
 
-        while self.at < self.source.len() && !matches!(self.source[self.at..], [b'{', b'%' | b'{' | b'#', ..]) {
-            self.at += 1;
-        }
-        let mut end = self.at;
-        let opens = |mark: u8| self.peek(0) == b'{' && self.peek(1) == mark;
-        if opens(b'%') || opens(b'#') || opens(b'-') {
-            end = self.start_of_line(start, end);
-        }
+        let opens = |pair: &[u8]| matches!(pair, [b'{', b'%' | b'{' | b'#']);
+        let len = self.source[start..].windows(2).position(opens);
+        self.at = len.map_or(self.source.len(), |len| start + len);
+        let end = match self.peek(1) {
+            b'%' | b'#' => self.start_of_line(start, self.at),
+            _ => self.at,
+        };
 
         let mut text = &self.source[start.min(end)..end];
         if strips_line_end {
@@ -161,7 +160,7 @@ impl Lexer<'_> {
         if strips_left {
             text = &text[text.iter().position(|byte| !is_blank(byte)).unwrap_or(text.len())..];
         }
-        if (opens(b'{') || opens(b'%') || opens(b'#')) && self.peek(2) == b'-' {
+        if self.peek(2) == b'-' {
             text = &text[..text.iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1)];
         }
         if text.is_empty() {

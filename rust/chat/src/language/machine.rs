@@ -141,13 +141,10 @@ impl<'p> Machine<'p> {
 
     /// Puts the arrays where they belong, those from number `first` on.
     fn write_arrays(&mut self, first: usize) -> Outcome<()> {
-        if self.arrays.len() == first {
-            return Ok(());
-        }
         let arrays = self.arrays.split_off(first);
-        self.run.budget.bytes(self.out.len() - arrays[0].0)?;
-        let tail = self.out.split_off(arrays[0].0);
-        let start = arrays[0].0;
+        let Some(&(start, _)) = arrays.first() else { return Ok(()) };
+        self.run.budget.bytes(self.out.len() - start)?;
+        let tail = self.out.split_off(start);
         let mut from = 0;
         for (at, array) in arrays {
             self.out.append(&tail.slice(from..at - start));

@@ -118,7 +118,8 @@ impl ChatTemplate {
         now: &Now,
     ) -> Result<Text, Error> {
         let mut params = request.params()?;
-        params.messages = self.reader(request, options).first(request.messages(), count)?;
+        params.messages = self.reader(request, options).messages(request.body().get("messages"))?;
+        params.messages.truncate(count);
         params.continuation = Continuation::None;
         params.add_generation_prompt = adds_prompt;
         let mut budget = Budget::new(request.num_bytes());
@@ -229,24 +230,22 @@ impl ChatTemplate {
 /// The template without conditions that no message of llama-server's fulfils, where two models' templates have them.
 fn repaired(source: &[u8]) -> Vec<u8> {
     const NEVER: &str = "{%- if false %}";
-    const REPAIRS: [(&str, &str, &str); 2] = [
+    const REPAIRS: [(&str, &str); 2] = [
         (
             "<|channel|>",
-            "in message.content or",
             "{%- if \"<|channel|>analysis<|message|>\" in message.content or \
              \"<|channel|>final<|message|>\" in message.content %}",
         ),
         (
             "[TOOL_CALLS]",
-            "if (message['content'] is none or",
             "{%- if (message['content'] is none or message['content'] == '' or message['content']|length == 0) and \
              (message['tool_calls'] is not defined or message['tool_calls'] is none or \
              message['tool_calls']|length == 0) %}",
         ),
     ];
     let Ok(text) = std::str::from_utf8(source) else { return source.into() };
-    let repairs = REPAIRS.iter().filter(|(token, sign, _)| text.contains(token) && text.contains(sign));
-    repairs.fold(text.to_owned(), |text, repair| text.replace(repair.2, NEVER)).into()
+    let repairs = REPAIRS.iter().filter(|(token, _)| text.contains(token));
+    repairs.fold(text.to_owned(), |text, (_, condition)| text.replace(condition, NEVER)).into()
 }
 
 /// Decides whether and how the last message is continued, and whether there is a generation prompt.

@@ -2,7 +2,7 @@
 //! the last message of an assistant.
 //!
 //! 1. The first [`Handler`] of [`HANDLERS`] whose texts are all in the source is used.
-//! 2. It may rewrite the messages ([`messages`]).
+//! 2. It may [rewrite](messages) the messages.
 //! 3. The template is rendered; if a message is continued, with and without a generation prompt.
 //! 4. If a message is continued, its thinking and its content are written after the text, with markers around them.
 //!
@@ -22,7 +22,7 @@ use self::table::HANDLERS;
 use super::params::{Continuation, Params, Scene};
 use super::render::render;
 use crate::error::Error;
-use crate::json::{Json, Object};
+use crate::json::Object;
 use crate::language::Template;
 use crate::text::{Origin, Text, num_shared};
 
@@ -33,33 +33,26 @@ pub(crate) struct Handler<'a> {
     has: &'static [&'static str],
     /// None of these does.
     lacks: &'static [&'static str],
-    rewriting: Rewriting,
+    /// Rewrites the messages of the parameters.
+    rewrite: fn(&mut Params, &Template) -> Result<(), Error>,
+    form: Form,
     /// What a continued message begins with.
     opening: &'a [u8],
     thinking: Thinking<'a>,
 }
 
-/// What is done to messages, or to the text.
+/// What is special about the text.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Rewriting {
-    None,
-    /// Thinking and text become parts.
-    Blocks,
-    /// Thinking stands in `thinking` too, and takes the place of content beside tool calls; the last `<|return|>`
-    /// becomes `<|end|>`.
+enum Form {
+    Plain,
+    /// The last `<|return|>` becomes `<|end|>`.
     Harmony,
-    /// Thinking stands in `thinking` too.
-    Thinking,
-    /// Messages of assistants all have thinking, if only an empty one. The markers around it depend on the effort.
+    /// The markers around thinking depend on the effort.
     Horizon,
-    /// Messages of users become parts with languages.
-    Languages,
-    /// Answers of tools get the order of the calls. Without thinking, `</think>` alone is written.
-    SortedAnswers,
+    /// Without thinking, `</think>` alone is written.
+    Closed,
     /// A turn begins unless one is open.
     Gemma,
-    /// The same, and answers of tools move into the message with the calls.
-    OldGemma,
     /// The generation prompt of the template comes before what a continued message begins with.
     Prompted,
     /// The same, up to where it begins with that itself.
@@ -87,7 +80,7 @@ impl<'a> Handler<'a> {
     /// A handler of templates that write this before and after thinking. If nothing stands before it, none is written.
     pub(crate) fn between(start: &'a [u8], end: &'a [u8]) -> Self {
         let thinking = if start.is_empty() { Thinking::Dropped } else { Thinking::Before(end) };
-        Self { rewriting: Rewriting::Found, opening: start, thinking, ..table::PLAIN }
+        Self { form: Form::Found, opening: start, thinking, ..table::PLAIN }
     }
 
     /// Whether models of this kind think.
@@ -97,32 +90,12 @@ impl<'a> Handler<'a> {
 
     /// The prompt. The messages of the parameters are used up.
     pub(crate) fn prompt(&self, scene: &mut Scene<'_>, params: &mut Params) -> Result<Text, Error> {
-        let given = std::mem::take(&mut params.messages);
-        let messages = match self.rewriting {
-            Rewriting::None | Rewriting::Gemma | Rewriting::Prompted | Rewriting::Found => given,
-            Rewriting::Blocks => messages::as_blocks(given),
-            Rewriting::Harmony => messages::with_thinking(given, true),
-            Rewriting::Thinking => messages::with_thinking(given, false),
-            Rewriting::Horizon => {
-                messages::check_horizon(params)?;
-                messages::with_some_thinking(given)
-            }
-            Rewriting::Languages => messages::with_languages(given, &params.variables)?,
-            Rewriting::SortedAnswers => {
-                if let Some(schema @ Json::Object(_)) = params.json_schema.take()
-                    && scene.template.reads("response_format")
-                {
-                    params.variables.set("response_format", schema);
-                }
-                messages::with_sorted_answers(given)
-            }
-            Rewriting::OldGemma => messages::with_tool_responses(given)?,
-        };
+        (self.rewrite)(params, scene.template)?;
+        let messages = std::mem::take(&mut params.messages);
         let (mut prompt, asking) = renderings(scene, params, messages)?;
 
-        let lacks_turn = matches!(self.rewriting, Rewriting::Gemma | Rewriting::OldGemma)
-            && prompt.as_bytes().ends_with(b"<turn|>\n");
-        if self.rewriting == Rewriting::Harmony && !params.add_generation_prompt {
+        let lacks_turn = self.form == Form::Gemma && prompt.as_bytes().ends_with(b"<turn|>\n");
+        if self.form == Form::Harmony && !params.add_generation_prompt {
             replace_last(&mut prompt, b"<|return|>", b"<|end|>");
         } else if lacks_turn && params.add_generation_prompt {
             prompt.push(continued::MODEL_TURN, Origin::TEMPLATE);

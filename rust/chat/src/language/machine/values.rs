@@ -12,9 +12,7 @@ use crate::text::{Origin, Text};
 
 impl<'p> Machine<'p> {
     pub(super) fn name(&mut self, id: NameId) -> Rc<Str> {
-        let text = &self.program.names[id as usize].text;
-        let make = || Str::new(Text::template(text.as_slice()));
-        Rc::clone(self.names[id as usize].get_or_insert_with(make))
+        made(&mut self.names[id as usize], &self.program.names[id as usize].text)
     }
 
     pub(super) fn variable(&mut self, id: NameId) -> Value {
@@ -42,9 +40,8 @@ impl<'p> Machine<'p> {
         match &expression.node {
             Node::String(number) => {
                 self.run.budget.steps(1)?;
-                let text = &self.program.strings[*number as usize];
-                let make = || Str::new(Text::template(text.as_slice()));
-                Ok(Value::String(Rc::clone(self.strings[*number as usize].get_or_insert_with(make))))
+                let number = *number as usize;
+                Ok(Value::String(made(&mut self.strings[number], &self.program.strings[number])))
             }
             Node::Name(id) => {
                 self.run.budget.steps(1)?;
@@ -240,4 +237,9 @@ impl<'p> Machine<'p> {
         let arguments = Args { name: Str::new("slice".into()), values: vec![object, start, stop, step] };
         self.native(native, &arguments)
     }
+}
+
+/// The string of a text of the template, made when it is needed first.
+fn made(string: &mut Option<Rc<Str>>, text: &[u8]) -> Rc<Str> {
+    Rc::clone(string.get_or_insert_with(|| Str::new(Text::template(text))))
 }

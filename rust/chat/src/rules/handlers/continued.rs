@@ -6,7 +6,7 @@
 
 use memchr::memmem;
 
-use super::{Handler, Rewriting, Thinking, messages};
+use super::{Form, Handler, Thinking, messages};
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::language::Template;
@@ -34,17 +34,17 @@ impl Handler<'_> {
         let mut opening = self.opening.to_vec();
         let mut thinking = self.thinking;
         let closing;
-        match self.rewriting {
-            Rewriting::Prompted => text.append(asking),
-            Rewriting::Found => {
+        match self.form {
+            Form::Prompted => text.append(asking),
+            Form::Found => {
                 text.append(asking);
                 let begun = memmem::find(asking.as_bytes(), &opening).filter(|_| !opening.is_empty());
                 text.truncate(begun.unwrap_or(asking.len()));
             }
-            Rewriting::SortedAnswers if given.is_none() => {
+            Form::Closed if given.is_none() => {
                 (opening, thinking) = ("<｜Assistant｜></think>".into(), Thinking::Dropped);
             }
-            Rewriting::Horizon => {
+            Form::Horizon => {
                 let name = messages::horizon_thinking(params, template)?;
                 opening.extend_from_slice(format!("<{name}>\n").as_bytes());
                 closing = format!("</{name}>");

@@ -3,10 +3,16 @@
 //! Source: `common_chat_try_specialized_template` in `common/chat.cpp`, and each handler's own file in
 //! `common/parsers`, of llama.cpp. Deviations: see [`super`].
 
-use super::{Handler, Rewriting, Thinking};
+use super::{Form, Handler, Thinking, messages};
 
-pub(super) const PLAIN: Handler<'static> =
-    Handler { has: &[], lacks: &[], rewriting: Rewriting::None, opening: b"", thinking: Thinking::Before(b"</think>") };
+pub(super) const PLAIN: Handler<'static> = Handler {
+    has: &[],
+    lacks: &[],
+    rewrite: |_, _| Ok(()),
+    form: Form::Plain,
+    opening: b"",
+    thinking: Thinking::Before(b"</think>"),
+};
 
 /// In the order in which they are tried.
 pub(super) const HANDLERS: &[Handler<'static>] = &[
@@ -14,7 +20,7 @@ pub(super) const HANDLERS: &[Handler<'static>] = &[
     Handler {
         has: &["[SYSTEM_PROMPT]", "[TOOL_CALLS]", "[ARGS]"],
         lacks: &["[CALL_ID]"],
-        rewriting: Rewriting::Blocks,
+        rewrite: messages::as_blocks,
         opening: b"[THINK]",
         thinking: Thinking::Before(b"[/THINK]"),
         ..PLAIN
@@ -52,7 +58,8 @@ pub(super) const HANDLERS: &[Handler<'static>] = &[
     // K2 Horizon.
     Handler {
         has: &["<|ifm|im_start|>", "<ifm|tool_calls>"],
-        rewriting: Rewriting::Horizon,
+        rewrite: messages::with_some_thinking,
+        form: Form::Horizon,
         opening: b"<|ifm|im_start|>assistant\n",
         ..PLAIN
     },
@@ -80,7 +87,7 @@ pub(super) const HANDLERS: &[Handler<'static>] = &[
     // MiniMax-M3.
     Handler {
         has: &["]<]minimax[>[", "<tool_call>", "<invoke name="],
-        rewriting: Rewriting::Prompted,
+        form: Form::Prompted,
         opening: b"<mm:think>",
         thinking: Thinking::Before(b"</mm:think>"),
         ..PLAIN
@@ -88,10 +95,15 @@ pub(super) const HANDLERS: &[Handler<'static>] = &[
     // DeepSeek V3.2.
     Handler { has: &["dsml_token", "DSML", "function_calls"], ..DEEPSEEK },
     // DeepSeek V4.
-    Handler { has: &["dsml_token", "DSML", "tool_calls"], rewriting: Rewriting::SortedAnswers, ..DEEPSEEK },
+    Handler {
+        has: &["dsml_token", "DSML", "tool_calls"],
+        rewrite: messages::with_sorted_answers,
+        form: Form::Closed,
+        ..DEEPSEEK
+    },
     // Gemma 4.
-    Handler { has: &["'<|tool_call>call:'", "{#- OpenAI Chat Completions:"], rewriting: Rewriting::Gemma, ..GEMMA4 },
-    Handler { has: &["'<|tool_call>call:'"], rewriting: Rewriting::OldGemma, ..GEMMA4 },
+    Handler { has: &["'<|tool_call>call:'", "{#- OpenAI Chat Completions:"], ..GEMMA4 },
+    Handler { has: &["'<|tool_call>call:'"], rewrite: messages::with_tool_responses, ..GEMMA4 },
     // MiniCPM5.
     Handler {
         has: &["Tool usage guidelines:", "<function name=\"", "<param name=\""],
@@ -102,7 +114,7 @@ pub(super) const HANDLERS: &[Handler<'static>] = &[
     // TranslateGemma.
     Handler {
         has: &["[source_lang_code]", "[target_lang_code]"],
-        rewriting: Rewriting::Languages,
+        rewrite: messages::with_languages,
         opening: b"<start_of_turn>model\n",
         thinking: Thinking::Ignored,
         ..PLAIN
@@ -119,19 +131,20 @@ pub(super) const HANDLERS: &[Handler<'static>] = &[
 
 const GPT_OSS: Handler<'static> = Handler {
     has: &["<|channel|>"],
-    rewriting: Rewriting::Harmony,
+    rewrite: messages::with_thinking_for_content,
+    form: Form::Harmony,
     opening: b"<|start|>assistant<|channel|>analysis<|message|>",
     thinking: Thinking::Before(b"<|end|><|start|>assistant<|channel|>final<|message|>"),
     ..PLAIN
 };
 
 const LFM2: Handler<'static> =
-    Handler { rewriting: Rewriting::Thinking, opening: b"<|im_start|>assistant\n<think>", ..PLAIN };
+    Handler { rewrite: messages::with_thinking, opening: b"<|im_start|>assistant\n<think>", ..PLAIN };
 
 const DEEPSEEK: Handler<'static> = Handler { opening: "<｜Assistant｜><think>".as_bytes(), ..PLAIN };
 
 const GEMMA4: Handler<'static> =
-    Handler { opening: b"<|channel>thought\n", thinking: Thinking::Before(b"<channel|>"), ..PLAIN };
+    Handler { form: Form::Gemma, opening: b"<|channel>thought\n", thinking: Thinking::Before(b"<channel|>"), ..PLAIN };
 
 const QWEN3_CODER: Handler<'static> = Handler {
     lacks: &["'<tool_call><function=' ~ tool_call.name ~ '>'"],
