@@ -74,10 +74,8 @@ pub(crate) enum Node {
     Sign(bool, Box<Expression>),
     /// `a + b - c`: the first operand, and operators that bind equally with where they are and their second operand.
     Binary(Box<Expression>, Vec<(Operator, u32, Expression)>),
-    /// `value if condition else other`: condition, value and other.
+    /// `value if condition else other`: condition, value and other. `items if condition` is a filter in a loop.
     Ternary(Box<[Expression; 3]>),
-    /// `value if condition`: in a loop a filter of its items, elsewhere undefined if the condition fails.
-    Select(Box<[Expression; 2]>),
     /// `name=value`
     KeywordArgument(NameId, Box<Expression>),
     /// What statements write.
@@ -88,7 +86,7 @@ pub(crate) enum Node {
     CallBlock(usize, NameId, Vec<Expression>),
     /// What fails if it is reached, and why.
     Invalid(&'static str),
-    /// What is left out in `a[]` and `a[1:]`.
+    /// What is left out in `a[]`, `a[1:]` and `a if b`.
     Blank,
 }
 

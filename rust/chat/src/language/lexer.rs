@@ -112,7 +112,7 @@ impl Lexer<'_> {
         if self.at >= self.source.len() {
             return Ok(());
         }
-        if self.sign()? || self.symbol() {
+        if self.sign() || self.symbol() {
             return Ok(());
         }
         let start = self.at;
@@ -194,25 +194,21 @@ impl Lexer<'_> {
     }
 
     /// Reads a `+` or `-` that begins a value, with the digits after it.
-    fn sign(&mut self) -> Result<bool, Error> {
+    fn sign(&mut self) -> bool {
         let sign = self.peek(0);
         let closes_block = sign == b'-' && matches!(self.peek(1), b'%' | b'}');
-        if !matches!(sign, b'-' | b'+') || closes_block {
-            return Ok(false);
+        let kind = self.tokens.last().map(|token| token.kind);
+        let follows_value =
+            matches!(kind, Some(Kind::Name | Kind::Number | Kind::String)) || self.follows(&[b")", b"]"]);
+        if !matches!(sign, b'-' | b'+') || closes_block || follows_value {
+            return false;
         }
-        match self.tokens.last().map(|token| token.kind) {
-            None | Some(Kind::Text) => self.fail(format!("unexpected character: {}", char::from(sign))),
-            Some(Kind::Name | Kind::Number | Kind::String) => Ok(false),
-            _ if self.follows(&[b")", b"]"]) => Ok(false),
-            Some(_) => {
-                let start = self.at;
-                self.at += 1;
-                self.digits();
-                let kind = if self.at == start + 1 { Kind::Unary } else { Kind::Number };
-                self.push(kind, &self.source[start..self.at], start);
-                Ok(true)
-            }
-        }
+        let start = self.at;
+        self.at += 1;
+        self.digits();
+        let kind = if self.at == start + 1 { Kind::Unary } else { Kind::Number };
+        self.push(kind, &self.source[start..self.at], start);
+        true
     }
 
     fn digits(&mut self) {

@@ -242,8 +242,8 @@ impl<'s> Parser<'s> {
         }
         let items = self.expression()?;
         let (items, condition) = match items.node {
-            Node::Select(select) => {
-                let [items, condition] = *select;
+            Node::Ternary(parts) if matches!(parts[2].node, Node::Blank) => {
+                let [condition, items, _] = *parts;
                 (items, Some(condition))
             }
             _ => (items, None),

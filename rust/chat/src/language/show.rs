@@ -124,14 +124,11 @@ impl Writer<'_, '_> {
             Value::Object(object) => {
                 let entries = object.entries.borrow();
                 self.items(["{", "}"], &entries, depth, |writer, (key, value)| {
-                    match key {
-                        Value::Int(..) | Value::Float(_) | Value::Bool(_) | Value::None | Value::Array(_)
-                            if layout.is_json =>
-                        {
-                            let key = key.as_text(writer.run)?;
-                            writer.quoted(&key)?;
-                        }
-                        _ => writer.item(key, depth + 1)?,
+                    if layout.is_json && !matches!(key, Value::KwArg(_)) {
+                        let key = key.as_text(writer.run)?;
+                        writer.quoted(&key)?;
+                    } else {
+                        writer.item(key, depth + 1)?;
                     }
                     writer.write_text(&layout.key_separator)?;
                     writer.item(value, depth + 1)

@@ -92,10 +92,6 @@ impl<'p> Machine<'p> {
                 let holds = self.evaluate(condition)?.as_bool()?;
                 self.evaluate(if holds { value } else { other })
             }
-            Node::Select(parts) => {
-                let [value, condition] = &**parts;
-                if self.evaluate(condition)?.as_bool()? { self.evaluate(value) } else { Ok(Value::UNDEFINED) }
-            }
             Node::KeywordArgument(name, value) => {
                 let value = self.evaluate(value)?;
                 Ok(Value::KwArg(Rc::new(KwArg { name: self.name(*name), value })))

@@ -3,7 +3,7 @@
 use super::super::ast::{Expression, Filter, NameId, Node};
 use super::super::lexer::Kind;
 use super::super::operators::{LEVELS, Operator, joins};
-use super::super::{functions, methods};
+use super::super::{functions, methods, numbers};
 use super::{MOST_OPERATORS, Parser};
 use crate::error::Error;
 
@@ -34,12 +34,8 @@ impl Parser<'_> {
                 return Ok(value);
             }
             let condition = parser.operators(OR)?;
-            let node = if parser.takes("else") {
-                Node::Ternary(Box::new([condition, value, parser.expression()?]))
-            } else {
-                Node::Select(Box::new([value, condition]))
-            };
-            Ok(Expression { at, node })
+            let other = if parser.takes("else") { parser.expression()? } else { Expression { at, node: Node::Blank } };
+            Ok(Expression { at, node: Node::Ternary(Box::new([condition, value, other])) })
         })
     }
 
@@ -327,11 +323,8 @@ fn named(expression: Expression) -> Option<Filter> {
 }
 
 fn number(digits: &[u8]) -> Option<Node> {
-    let text = std::str::from_utf8(digits).ok()?;
-    if !digits.contains(&b'.') {
-        return text.parse().ok().map(Node::Int);
+    if digits.contains(&b'.') {
+        return numbers::parse_float(digits).map(Node::Float);
     }
-    let value: f64 = text.parse().ok()?;
-    let is_zero = digits.iter().all(|byte| !(b'1'..=b'9').contains(byte));
-    (value.is_normal() || is_zero).then_some(Node::Float(value))
+    std::str::from_utf8(digits).ok()?.parse().ok().map(Node::Int)
 }
