@@ -39,14 +39,8 @@ const SYMBOLS: [&str; 31] = [
 
 /// A template with `\n` for every line end, as the lexer reads it. Positions are those of this text.
 pub(crate) fn normalized(source: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(source.len());
-    for (at, &byte) in source.iter().enumerate() {
-        match byte {
-            b'\r' if source.get(at + 1) == Some(&b'\n') => {}
-            b'\r' => text.push(b'\n'),
-            _ => text.push(byte),
-        }
-    }
+    let kept = (0..source.len()).filter(|&at| !source[at..].starts_with(b"\r\n"));
+    let mut text: Vec<u8> = kept.map(|at| if source[at] == b'\r' { b'\n' } else { source[at] }).collect();
     if source.last() == Some(&b'\n') {
         text.pop();
     }

@@ -59,11 +59,6 @@ impl<'s> Parser<'s> {
         self.token(ahead).as_ref().is_some_and(is_text)
     }
 
-    /// Whether `{% name` comes next, for one of these names.
-    fn is_statement(&self, names: &[&str]) -> bool {
-        self.is("{%") && names.iter().any(|name| self.is_ahead(1, name))
-    }
-
     /// Where the next token is.
     fn place(&self) -> u32 {
         self.token(0).map_or(self.source.len() as u32, |token| token.at)
@@ -153,23 +148,28 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// Statements up to one of these.
-    fn body(&mut self, ends: &[&str]) -> Result<Vec<Statement>, Error> {
+    /// Statements up to `{% name`, for one of these names, and that name.
+    fn body<'n>(&mut self, ends: &[&'n str]) -> Result<(Vec<Statement>, &'n str), Error> {
         let mut body = Vec::new();
-        while !self.is_statement(ends) {
+        loop {
+            let end = ends.iter().find(|end| self.is("{%") && self.is_ahead(1, end));
+            if let Some(end) = end {
+                self.at += 2;
+                return Ok((body, end));
+            }
             body.push(self.statement()?);
         }
-        Ok(body)
     }
 
     fn close(&mut self) -> Result<(), Error> {
         self.expect("%}")
     }
 
-    /// `{% name %}`. All of it except the last token is known to come next.
-    fn end(&mut self) -> Result<(), Error> {
-        self.at += 2;
-        self.close()
+    /// Statements up to `{% end %}`.
+    fn body_up_to(&mut self, end: &str) -> Result<Vec<Statement>, Error> {
+        let (body, _) = self.body(&[end])?;
+        self.close()?;
+        Ok(body)
     }
 
     fn block(&mut self) -> Result<Statement, Error> {
@@ -190,8 +190,7 @@ impl<'s> Parser<'s> {
                     filter = self.call(filter)?;
                 }
                 self.close()?;
-                let body = Expression { at, node: Node::Captured(self.body(&["endfilter"])?) };
-                self.end()?;
+                let body = Expression { at, node: Node::Captured(self.body_up_to("endfilter")?) };
                 Ok(Statement::Write(Expression { at, node: self.filter(body, filter) }))
             }
             b"break" => self.close().map(|()| Statement::Break),
@@ -215,23 +214,18 @@ impl<'s> Parser<'s> {
             self.operators = 0;
             let condition = self.expression()?;
             self.close()?;
-            branches.push((condition, self.body(&["elif", "else", "endif"])?));
-            if !self.is_statement(&["elif"]) {
-                return Ok(Statement::If(branches, self.otherwise("endif")?));
+            let (body, end) = self.body(&["elif", "else", "endif"])?;
+            branches.push((condition, body));
+            if end != "elif" {
+                return Ok(Statement::If(branches, self.otherwise(end, "endif")?));
             }
-            self.at += 2;
         }
     }
 
-    /// What is between `{% else %}`, if that comes next, and an end.
-    fn otherwise(&mut self, end: &str) -> Result<Vec<Statement>, Error> {
-        let mut body = Vec::new();
-        if self.is_statement(&["else"]) {
-            self.end()?;
-            body = self.body(&[end])?;
-        }
-        self.end()?;
-        Ok(body)
+    /// What is between `{% else`, if that is what a body ends with, and the end of the block.
+    fn otherwise(&mut self, body_end: &str, end: &str) -> Result<Vec<Statement>, Error> {
+        self.close()?;
+        if body_end == "else" { self.body_up_to(end) } else { Ok(Vec::new()) }
     }
 
     fn for_block(&mut self, at: u32) -> Result<Statement, Error> {
@@ -249,8 +243,8 @@ impl<'s> Parser<'s> {
             _ => (items, None),
         };
         self.close()?;
-        let body = self.body(&["endfor", "else"])?;
-        let otherwise = self.otherwise("endfor")?;
+        let (body, end) = self.body(&["endfor", "else"])?;
+        let otherwise = self.otherwise(end, "endfor")?;
         Ok(Statement::For(Box::new(For { at, variable, items, condition, body, otherwise })))
     }
 
@@ -261,9 +255,7 @@ impl<'s> Parser<'s> {
             self.sequence(Self::expression)?
         } else {
             self.close()?;
-            let body = self.body(&["endset"])?;
-            self.at += 2;
-            Expression { at, node: Node::Captured(body) }
+            Expression { at, node: Node::Captured(self.body(&["endset"])?.0) }
         };
         self.close()?;
         Ok(Statement::Set(Box::new(Set { at, target, value })))
@@ -275,8 +267,7 @@ impl<'s> Parser<'s> {
         let name = if let Node::Name(id) = target.node { Some(id) } else { None };
         let parameters = self.parameters()?;
         self.close()?;
-        let body = self.body(&["endmacro"])?;
-        self.end()?;
+        let body = self.body_up_to("endmacro")?;
         let node = match name {
             Some(name) => {
                 self.program.macros.push(Macro { at, name, parameters, body });
@@ -297,8 +288,7 @@ impl<'s> Parser<'s> {
         self.program.names[name as usize].is_set = true;
         let arguments = self.arguments()?;
         self.close()?;
-        let body = self.body(&["endcall"])?;
-        self.end()?;
+        let body = self.body_up_to("endcall")?;
         self.program.macros.push(Macro { at, name, parameters, body });
         let node = Node::CallBlock(self.program.macros.len() - 1, callee, arguments);
         Ok(Statement::Write(Expression { at, node }))
