@@ -80,6 +80,17 @@ impl Json {
         matches!(self, Self::Null)
     }
 
+    /// Whether there is nothing in it: `null`, `false`, or empty.
+    pub(crate) fn is_blank(&self) -> bool {
+        match self {
+            Self::Null | Self::Bool(false) => true,
+            Self::String(text) => text.is_empty(),
+            Self::Array(items) => items.is_empty(),
+            Self::Object(object) => object.is_empty(),
+            _ => false,
+        }
+    }
+
     /// What the value is, for errors.
     pub(crate) fn kind(&self) -> &'static str {
         match self {

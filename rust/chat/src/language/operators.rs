@@ -152,7 +152,7 @@ pub(crate) fn charge_walk(run: &mut Run<'_>, value: &Value, depth: usize) -> Out
         Value::String(string) => Ok(run.budget.steps(string.text.len() / 64)?),
         Value::Array(array) if depth > 0 && !array.is_tuple => Ok(()),
         Value::Object(_) if depth > 0 => Ok(()),
-        _ => value.try_for_each_inner(|inner| charge_walk(run, inner, depth + 1)),
+        _ => value.inner().iter().try_for_each(|inner| charge_walk(run, inner, depth + 1)),
     }
 }
 

@@ -124,16 +124,8 @@ fn conversation(arguments: &str) -> String {
 
 /// What a path of keys and indices leads to.
 fn find(value: &Value, path: &str) -> Value {
-    path.split('.').fold(value.clone(), |value, step| {
-        let found = match &value {
-            Value::Array(array) => step.parse().ok().and_then(|at: usize| array.items.borrow().get(at).cloned()),
-            Value::Object(object) => {
-                object.entries.borrow().get(&Value::string(Text::template(step))).ok().flatten().cloned()
-            }
-            _ => None,
-        };
-        found.unwrap_or(Value::UNDEFINED)
-    })
+    let inner = |value: Value, step| value.attribute(&Value::string(Text::template(step))).ok().flatten();
+    path.split('.').try_fold(value.clone(), inner).unwrap_or(Value::UNDEFINED)
 }
 
 fn is_used(value: &Value, path: &str) -> bool {

@@ -49,19 +49,23 @@ fn copy(run: &mut Run<'_>, array: &Array) -> Outcome<Vec<Value>> {
     Ok(array.items.borrow().clone())
 }
 
+impl Value {
+    /// The item of an array or an object that an attribute names.
+    pub(crate) fn attribute(&self, name: &Self) -> Outcome<Option<Self>> {
+        Ok(match (self, name) {
+            (_, Self::Undefined(_)) => None,
+            (Self::Array(array), Self::Int(..) | Self::Bool(_)) => array.item(name.as_int()?),
+            (Self::Array(array), Self::String(string)) => digits(string).and_then(|index| array.item(index)),
+            (Self::Object(object), _) => object.entries.borrow().get(name)?.cloned(),
+            _ => None,
+        })
+    }
+}
+
 /// The item of an array or an object that an attribute names, or `missing`.
 fn attribute_of(run: &mut Run<'_>, value: &Value, attribute: &Value, missing: &Value) -> Outcome<Value> {
-    let found = match (value, attribute) {
-        (_, Value::Undefined(_)) => None,
-        (Value::Array(array), Value::Int(..) | Value::Bool(_)) => array.item(attribute.as_int()?),
-        (Value::Array(array), Value::String(string)) => digits(string).and_then(|index| array.item(index)),
-        (Value::Object(object), _) => {
-            operators::charge_walk(run, attribute, 0)?;
-            object.entries.borrow().get(attribute)?.cloned()
-        }
-        _ => None,
-    };
-    Ok(found.unwrap_or_else(|| missing.clone()))
+    operators::charge_walk(run, attribute, 0)?;
+    Ok(value.attribute(attribute)?.unwrap_or_else(|| missing.clone()))
 }
 
 /// What an item is joined or ordered by: an attribute of it, or the item itself if none is named.

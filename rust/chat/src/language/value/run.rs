@@ -46,7 +46,7 @@ impl Run<'_> {
         check_depth(depth)?;
         self.budget.steps(1)?;
         value.note(mark::USED);
-        value.try_for_each_inner(|inner| self.note_deeply(inner, depth + 1))
+        value.inner().iter().try_for_each(|inner| self.note_deeply(inner, depth + 1))
     }
 
     /// Notes that a container gets an item.

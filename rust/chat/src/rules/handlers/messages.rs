@@ -162,11 +162,7 @@ pub(super) fn with_tool_responses(params: &mut Params, _: &Template) -> Result<(
         if !responses.is_empty() {
             turn.set("tool_responses", responses);
         }
-        let has_content = |next: &Object| match next.get("content") {
-            Some(Json::String(text)) => !text.is_empty(),
-            Some(Json::Array(parts)) => !parts.is_empty(),
-            _ => false,
-        };
+        let has_content = |next: &Object| next.get("content").is_some_and(|content| !content.is_blank());
         let is_end =
             |next: &Object| next.is("role", "assistant") && calls_of_assistant(next).is_none() && has_content(next);
         if let Some(content) = messages.next_if(is_end).and_then(|mut end| end.remove("content")) {
