@@ -113,13 +113,11 @@ fn a_last_message_of_the_assistant_is_continued_or_closed() {
 }
 
 #[test]
-fn bos_and_eos_are_left_to_a_tokenizer_that_adds_them() {
+fn bos_and_eos_are_variables() {
     let template = "{{ bos_token }}{{ bos_token }}{{ messages[0].content }}{{ eos_token }}";
     let body = r#"{"messages": [{"role": "user", "content": "Hi"}]}"#;
-    let mut options = Options { bos: "<s>".to_owned(), eos: "</s>".to_owned(), ..Options::default() };
+    let options = Options { bos: "<s>".to_owned(), eos: "</s>".to_owned(), ..Options::default() };
     assert_eq!(rendered(template, body, &options).unwrap().text.as_bytes(), b"<s><s>Hi</s>");
-    (options.add_bos, options.add_eos) = (true, true);
-    assert_eq!(rendered(template, body, &options).unwrap().text.as_bytes(), b"<s>Hi");
 }
 
 #[test]

@@ -86,8 +86,6 @@ pub fn request(u: &mut Unstructured<'_>) -> Result<()> {
     let options = Options {
         bos: u.choose(&["", "<s>"])?.to_string(),
         eos: u.choose(&["", "</s>"])?.to_string(),
-        add_bos: u.arbitrary()?,
-        add_eos: u.arbitrary()?,
         media_marker: if u.arbitrary()? { Some("<__media__>".to_owned()) } else { None },
         closing: *u.choose(&[Closing::AsRequested, Closing::Never, Closing::Always])?,
     };

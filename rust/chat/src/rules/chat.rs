@@ -168,7 +168,7 @@ impl ChatTemplate {
             None => Caps::of(&self.template, now, budget)?,
         };
         let caps = self.caps.get_or_init(|| caps);
-        Ok(Scene { template: &self.template, caps, options, cuts_added: true, now, budget })
+        Ok(Scene { template: &self.template, caps, options, now, budget })
     }
 
     fn text(&self, mut scene: Scene<'_>, params: &mut Params, warnings: &mut Vec<Warning>) -> Result<Text, Error> {

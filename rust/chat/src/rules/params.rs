@@ -29,10 +29,6 @@ pub struct Options {
     pub bos: String,
     /// The text of the EOS token.
     pub eos: String,
-    /// Whether the tokenizer adds a BOS. The prompt has none then.
-    pub add_bos: bool,
-    /// Whether the tokenizer adds an EOS. The prompt has none then.
-    pub add_eos: bool,
     /// What stands for an image, a sound or a film. Without it they are refused.
     pub media_marker: Option<String>,
     /// What becomes of a last message of the assistant's.
@@ -74,8 +70,6 @@ pub(crate) struct Scene<'a> {
     pub(crate) template: &'a Template,
     pub(crate) caps: &'a Caps,
     pub(crate) options: &'a Options,
-    /// Whether the prompt loses a BOS and an EOS that the tokenizer adds.
-    pub(crate) cuts_added: bool,
     pub(crate) now: &'a Now,
     pub(crate) budget: &'a mut Budget,
 }

@@ -47,8 +47,7 @@ pub(super) fn rendered(
     };
     let mut messages: Vec<Object> = Json::objects(&mut parsed(messages)?).map(std::mem::take).collect();
     content::adapt(&mut messages, scene.caps);
-    let mut scene = Scene { cuts_added: false, budget: &mut *scene.budget, ..*scene };
-    match render(&mut scene, &params, messages, params.add_generation_prompt) {
+    match render(scene, &params, messages, params.add_generation_prompt) {
         Ok(text) => Ok(Some(text.into_bytes())),
         Err(error @ Error::Limit { .. }) => Err(error),
         Err(_) => Ok(None),
