@@ -20,7 +20,7 @@ use std::ops::Range;
 /// Bits 0 to 27: the number of the caller's string, or, for text of the template, one more than the number of the
 /// message in whose turn of a loop it was written, or 0. Bit 29: a part begins here. Bit 30: written inside
 /// `{% generation %}`. Bit 31: the caller's.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Origin(u32);
 
 const NUMBER: u32 = (1 << 28) - 1;
@@ -83,19 +83,8 @@ impl Origin {
     }
 }
 
-impl fmt::Debug for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.string(), self.message()) {
-            (Some(number), _) => write!(f, "caller's string {number}")?,
-            (None, Some(message)) => write!(f, "template, message {message}")?,
-            (None, None) => f.write_str("template")?,
-        }
-        f.write_str(if self.is_generated() { ", generated" } else { "" })
-    }
-}
-
 /// A string of bytes, each with its origin. At most 4 GiB.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 pub struct Text {
     bytes: Vec<u8>,
     /// The origin of the first run.
@@ -372,12 +361,6 @@ impl From<&'static str> for Text {
     /// A text that the template wrote.
     fn from(text: &'static str) -> Self {
         Self::template(text)
-    }
-}
-
-impl fmt::Debug for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {:?}", self.to_string(), self.runs().collect::<Vec<_>>())
     }
 }
 
