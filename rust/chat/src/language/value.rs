@@ -19,7 +19,7 @@ pub(crate) use entries::Entries;
 pub(crate) use run::{Changed, Run};
 
 use super::failure::{Outcome, failed};
-use crate::text::{Origin, Text};
+use crate::text::{Origin, RUN_BYTES, Text};
 
 /// The deepest nesting of values that is walked: printed, compared, made JSON.
 pub(crate) const MOST_DEEP: usize = 200;
@@ -82,7 +82,7 @@ impl Str {
 
     /// What a string of `len` bytes and `num_runs` runs takes.
     pub(crate) fn cost(len: usize, num_runs: usize) -> usize {
-        size_of::<Self>().saturating_add(len).saturating_add(num_runs.saturating_mul(8))
+        size_of::<Self>().saturating_add(len).saturating_add(num_runs.saturating_mul(RUN_BYTES))
     }
 }
 

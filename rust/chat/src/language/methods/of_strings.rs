@@ -12,7 +12,7 @@ use super::super::numbers;
 use super::super::show::tojson;
 use super::super::value::{Args, Native, Run, Value};
 use super::{default, places};
-use crate::text::{Origin, Text, is_space};
+use crate::text::{Origin, RUN_BYTES, Text, is_space};
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
     Some(match name {
@@ -81,7 +81,7 @@ fn split(run: &mut Run<'_>, args: &Args, from_end: bool) -> Outcome<Value> {
         memmem::find_iter(bytes, separator).take(most).collect()
     };
     places.sort_unstable();
-    run.budget.bytes((8 + size_of::<Value>()) * (places.len() + 1) + 8 * text.num_runs())?;
+    run.budget.bytes((8 + size_of::<Value>()) * (places.len() + 1) + RUN_BYTES * text.num_runs())?;
     let mut items = Vec::with_capacity(places.len() + 1);
     let mut start = 0;
     for end in places.into_iter().chain([bytes.len()]) {
@@ -109,7 +109,7 @@ fn replace(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     // An empty text is found before every byte and at the end.
     for place in memmem::find_iter(text.as_bytes(), old.as_bytes()).take_while(|_| old != new) {
         run.budget.steps(1)?;
-        run.budget.bytes(new.len() + 8 * new.num_runs() + 8)?;
+        run.budget.bytes(new.num_bytes() + 8)?;
         replaced.extend_with_range(text, copied..place);
         replaced.extend_with(new);
         copied = place + old.len();
@@ -213,7 +213,7 @@ fn indent(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
             indented.extend_with_range(text, start - 1..start);
         }
         if if is_first { indents_first } else { end > start || indents_blank } {
-            run.budget.bytes(width.len() + 8 * width.num_runs() + 8)?;
+            run.budget.bytes(width.num_bytes() + 8)?;
             indented.extend_with(&width);
         }
         indented.extend_with_range(text, start..end);
