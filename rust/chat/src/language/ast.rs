@@ -102,8 +102,9 @@ pub(crate) enum Statement {
     /// Conditions and what each is for, and what is for none.
     If(Vec<(Expression, Vec<Statement>)>, Vec<Statement>),
     For(Box<For>),
-    /// `{% set %}`, and `{% macro %}`, whose value is a [`Node::Macro`].
-    Set(Box<Set>),
+    /// `{% set %}`, and `{% macro %}`, whose value is a [`Node::Macro`]: where it is, what is set (a name, a tuple of
+    /// them, or a member of an object: anything else fails), and the value.
+    Set(u32, Box<[Expression; 2]>),
     Break,
     Continue,
     /// `{% generation %}`, and `{% endgeneration %}` if it is false.
@@ -120,14 +121,6 @@ pub(crate) struct For {
     pub(crate) condition: Option<Expression>,
     pub(crate) body: Vec<Statement>,
     pub(crate) otherwise: Vec<Statement>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Set {
-    pub(crate) at: u32,
-    /// A name, a tuple of them, or a member of an object. Anything else fails.
-    pub(crate) target: Expression,
-    pub(crate) value: Expression,
 }
 
 /// A macro, or the body of a `{% call %}`.

@@ -23,7 +23,7 @@ use std::rc::Rc;
 
 use scopes::Scopes;
 
-use super::ast::{Expression, NameId, Node, Program, Set, Statement};
+use super::ast::{Expression, NameId, Node, Program, Statement};
 use super::failure::{Failure, Outcome, failed};
 use super::value::{Run, Str, Value};
 use crate::error::{Error, Position};
@@ -215,7 +215,7 @@ impl<'p> Machine<'p> {
             }
             Statement::If(branches, otherwise) => self.if_block(branches, otherwise),
             Statement::For(each) => self.at(each.at, |machine| machine.for_block(each)),
-            Statement::Set(set) => self.at(set.at, |machine| machine.set(set)),
+            Statement::Set(at, parts) => self.at(*at, |machine| machine.set(parts)),
             Statement::Break => Err(Box::new(Failure::Break)),
             Statement::Continue => Err(Box::new(Failure::Continue)),
             Statement::Generation(begins) => {
@@ -236,20 +236,20 @@ impl<'p> Machine<'p> {
         self.at(at, |machine| machine.block(otherwise))
     }
 
-    fn set(&mut self, set: &'p Set) -> Outcome<()> {
-        let value = self.evaluate(&set.value)?;
-        match &set.target.node {
+    fn set(&mut self, [target, value]: &'p [Expression; 2]) -> Outcome<()> {
+        let value = self.evaluate(value)?;
+        match &target.node {
             Node::Member(object, name) => {
-                let target = self.evaluate(object)?;
-                let Value::Object(object) = &target else {
+                let changed = self.evaluate(object)?;
+                let Value::Object(object) = &changed else {
                     return failed("cannot assign to a member of what is not an object");
                 };
                 self.run.budget.bytes(64)?;
-                self.run.change(&target, &value)?;
+                self.run.change(&changed, &value)?;
                 let key = Value::String(self.name(*name));
                 object.entries.borrow_mut().set(key, value)
             }
-            _ => self.assign(&set.target, &value),
+            _ => self.assign(target, &value),
         }
     }
 

@@ -9,7 +9,7 @@
 
 mod expressions;
 
-use super::ast::{Expression, For, Macro, Name, NameId, Node, Program, Set, Statement};
+use super::ast::{Expression, For, Macro, Name, NameId, Node, Program, Statement};
 use super::lexer::{Kind, Token};
 use crate::error::{Error, Position};
 
@@ -258,7 +258,7 @@ impl<'s> Parser<'s> {
             Expression { at, node: Node::Captured(self.body(&["endset"])?.0) }
         };
         self.close()?;
-        Ok(Statement::Set(Box::new(Set { at, target, value })))
+        Ok(Statement::Set(at, Box::new([target, value])))
     }
 
     fn macro_block(&mut self, at: u32) -> Result<Statement, Error> {
@@ -275,7 +275,7 @@ impl<'s> Parser<'s> {
             }
             None => Node::Invalid("the name of a macro must be a name"),
         };
-        Ok(Statement::Set(Box::new(Set { at, target, value: Expression { at, node } })))
+        Ok(Statement::Set(at, Box::new([target, Expression { at, node }])))
     }
 
     fn call_block(&mut self, at: u32) -> Result<Statement, Error> {

@@ -108,10 +108,7 @@ impl Writer<'_, '_> {
                 self.write_str(if *value { yes } else { no })
             }
             Value::Int(value, origin) => self.write(value.to_string().as_bytes(), *origin),
-            Value::Float(float) => {
-                let format = if layout.is_json { numbers::general } else { numbers::fixed };
-                self.write(format(float.value).as_bytes(), float.origin)
-            }
+            Value::Float(float) => self.write(numbers::shown(float.value, layout.is_json).as_bytes(), float.origin),
             Value::Array(array) => {
                 let items = array.items.borrow();
                 let brackets = match (array.is_tuple && !layout.is_json, items.len()) {
