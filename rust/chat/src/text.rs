@@ -191,12 +191,15 @@ impl Text {
 
     /// The same, and whether a part begins with each. The first is taken to begin none.
     fn parted_runs(&self, range: Range<usize>) -> impl Iterator<Item = (Range<usize>, Origin, bool)> + '_ {
-        let rest = &self.rest[self.rest.partition_point(|run| run.0 as usize <= range.start)..];
-        let first = (range.start as u32, self.origin_at(range.start), false);
-        let ends = rest.iter().map(|run| run.0 as usize).chain([usize::MAX]);
-        let runs = std::iter::once(first).chain(rest.iter().copied()).zip(ends);
-        runs.map(move |(run, end)| (run.0 as usize..end.min(range.end), run.1, run.2))
-            .take_while(|run| !run.0.is_empty())
+        let mut next = self.rest.partition_point(|run| run.0 as usize <= range.start);
+        let mut run = (range.start, next.checked_sub(1).map_or(self.first, |last| self.rest[last].1), false);
+        std::iter::from_fn(move || {
+            let (start, origin, begins_part) = run;
+            run = self.rest.get(next).map_or((range.end, origin, false), |run| (run.0 as usize, run.1, run.2));
+            next += 1;
+            let end = run.0.min(range.end);
+            (start < end).then_some((start..end, origin, begins_part))
+        })
     }
 
     /// The parts, as ranges of bytes.

@@ -170,13 +170,18 @@ impl<'p> Machine<'p> {
         self.run.charge_held(count)
     }
 
+    fn write_text(&mut self, text: &Text) -> Outcome<()> {
+        self.charge_writing(text.num_bytes())?;
+        self.out.append_as(text, written(self.turn, self.generation));
+        Ok(())
+    }
+
     fn write(&mut self, value: &Value) -> Outcome<()> {
         match value {
-            Value::String(_) | Value::Int(..) | Value::Float(_) | Value::Bool(_) => {
+            Value::String(string) => self.write_text(&string.text),
+            Value::Int(..) | Value::Float(_) | Value::Bool(_) => {
                 let text = value.as_text(&mut self.run)?;
-                self.charge_writing(text.num_bytes())?;
-                self.out.append_as(&text, written(self.turn, self.generation));
-                Ok(())
+                self.write_text(&text)
             }
             Value::Array(_) => {
                 self.run.budget.bytes(32)?;

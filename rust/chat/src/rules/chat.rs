@@ -65,6 +65,10 @@ pub struct ChatTemplate {
     template: Template,
     /// What llama.cpp knows about it, if it does.
     handler: Option<&'static Handler<'static>>,
+    /// Whether white space is taken away from both ends of contents: StepFun's model repeats itself otherwise.
+    trims: bool,
+    /// Whether it knows the role `developer`: gpt-oss does.
+    knows_developer: bool,
     caps: OnceLock<Caps>,
     /// With the BOS and EOS that it was made with.
     thinking: OnceLock<(String, String, Thinking)>,
@@ -78,8 +82,14 @@ impl ChatTemplate {
     /// [`Error::Syntax`] if it cannot be read; [`Error::Limit`] if it is too long.
     pub fn new(source: &[u8]) -> Result<Self, Error> {
         let template = Template::new(&repaired(source))?;
-        let handler = Handler::of(&template);
-        Ok(Self { template, handler, caps: OnceLock::new(), thinking: OnceLock::new() })
+        Ok(Self {
+            handler: Handler::of(&template),
+            trims: template.contains("You have access to the following functions in JSONSchema format"),
+            knows_developer: template.contains("<|channel|>"),
+            template,
+            caps: OnceLock::new(),
+            thinking: OnceLock::new(),
+        })
     }
 
     /// The compiled template.
@@ -183,8 +193,7 @@ impl ChatTemplate {
         let messages = &mut params.messages;
         let is_continued = params.continuation != Continuation::None;
         let continued = messages.last().filter(|_| is_continued).cloned();
-        // StepFun's model repeats itself otherwise.
-        if self.template.contains("You have access to the following functions in JSONSchema format") {
+        if self.trims {
             repairs::trim(messages);
         }
         repairs::join_media(messages);
@@ -192,8 +201,7 @@ impl ChatTemplate {
         if is_continued {
             messages.pop();
         }
-        // gpt-oss knows the role.
-        if !self.template.contains("<|channel|>") {
+        if !self.knows_developer {
             repairs::developer_to_system(messages);
         }
         if !scene.caps.supports_system_role {

@@ -165,11 +165,11 @@ impl<'p> Machine<'p> {
         if property.is_undefined() {
             return Ok(missing());
         }
-        if let Value::Array(_) = property {
+        if !matches!(property, Value::String(_)) {
             operators::charge_walk(&mut self.run, &property, 0)?;
-        }
-        if !property.is_hashable(0)? {
-            return failed(format!("{} cannot be a key", property.type_name()));
+            if !property.is_hashable(0)? {
+                return failed(format!("{} cannot be a key", property.type_name()));
+            }
         }
         let value = match (object, &property) {
             (Value::Undefined(_), _) => return Ok(missing()),
