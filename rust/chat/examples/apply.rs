@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, Write, stdin, stdout};
 
-use ggtok_chat::{ChatTemplate, Closing, Error, Json, Now, Options, Request, Strings};
+use ggtok_chat::{ChatTemplate, Error, Json, Now, Options, Request, Strings};
 
 fn main() -> std::io::Result<()> {
     // Requests for a template come one after the other.
@@ -42,7 +42,7 @@ fn answer(line: &[u8], compiled: &mut Option<(Vec<u8>, ChatTemplate)>) -> Result
         Some(Json::Int(seconds)) => *seconds,
         _ => 0,
     };
-    let options = Options { bos: string("bos"), eos: string("eos"), media_marker: None, closing: Closing::Never };
+    let options = Options { bos: string("bos"), eos: string("eos"), media_marker: None, closes: Some(false) };
     let body = case.get("body").cloned().unwrap_or_default();
     let request = Request::from_body(body, strings)?;
     let rendered = chat.apply(&request, &options, &Now { seconds, ..Now::default() })?;

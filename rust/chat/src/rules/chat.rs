@@ -6,9 +6,9 @@
 //! 4. A handler for the template, if there is one, or the automatic one renders them.
 //!
 //! Source: `oaicompat_chat_params_parse` in `tools/server/server-common.cpp` and `common_chat_templates_apply` in
-//! `common/chat.cpp` of llama.cpp. Deviations: 1. With [`Closing::AsRequested`] and `add_generation_prompt` being false,
-//! and with [`Closing::Always`], a last assistant's message is closed; llama-server continues it. 2. No grammar and no
-//! parser for the answer are made.
+//! `common/chat.cpp` of llama.cpp. Deviations: 1. A last assistant's message is closed with [`Options::closes`], and
+//! without it if `add_generation_prompt` is false; llama-server continues it. 2. No grammar and no parser for the answer
+//! are made.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use super::caps::Caps;
 use super::handlers::Handler;
 use super::message::{MediaPlace, Reader};
-use super::params::{Closing, Continuation, Options, Params, Scene};
+use super::params::{Continuation, Options, Params, Scene};
 use super::request::Request;
 use super::thinking::Thinking;
 use super::warnings::{self, Warning};
@@ -106,7 +106,7 @@ impl ChatTemplate {
         let mut params = request.params()?;
         let mut reader = self.reader(request, options);
         params.messages = reader.messages(request.body().get("messages"))?;
-        decide_continuation(&mut params, options.closing)?;
+        decide_continuation(&mut params, options.closes)?;
         let mut found = Vec::new();
         let mut budget = Budget::new(request.num_bytes());
         let text = self.text(self.scene(options, now, &mut budget)?, &mut params, &mut found)?;
@@ -257,13 +257,9 @@ fn repaired(source: &[u8]) -> Vec<u8> {
 }
 
 /// Decides whether and how the last message is continued, and whether there is a generation prompt.
-fn decide_continuation(params: &mut Params, closing: Closing) -> Result<(), Error> {
+fn decide_continuation(params: &mut Params, closes: Option<bool>) -> Result<(), Error> {
     let is_assistant = |message: &Object| message.is("role", "assistant");
-    let closes = match closing {
-        Closing::AsRequested => !params.add_generation_prompt,
-        Closing::Never => false,
-        Closing::Always => true,
-    };
+    let closes = closes.unwrap_or(!params.add_generation_prompt);
     let field = format!("messages[{}]", params.messages.len().saturating_sub(1));
     let last = params.messages.last().filter(|last| is_assistant(last));
     if params.continuation == Continuation::None {

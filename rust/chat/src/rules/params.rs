@@ -10,18 +10,6 @@ use crate::clock::Now;
 use crate::json::{Json, Object};
 use crate::language::Template;
 
-/// What becomes of a last message of the assistant's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Closing {
-    /// It is continued, unless the request sets `add_generation_prompt` to false without asking for a continuation.
-    #[default]
-    AsRequested,
-    /// It is continued, as by llama-server.
-    Never,
-    /// It is closed, unless the request asks for a continuation.
-    Always,
-}
-
 /// What is not in the request: the tokenizer's side, and what the caller of this crate chooses.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -31,8 +19,9 @@ pub struct Options {
     pub eos: String,
     /// What stands for an image, a sound or a film. Without it they are refused.
     pub media_marker: Option<String>,
-    /// What becomes of a last message of the assistant's.
-    pub closing: Closing,
+    /// Whether a last message of the assistant's is closed, unless the request asks for a continuation, or else continued,
+    /// as by llama-server. `None` closes it only if the request sets `add_generation_prompt` to false.
+    pub closes: Option<bool>,
 }
 
 /// Whether, and where, the last message is continued.
