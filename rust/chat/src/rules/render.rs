@@ -1,7 +1,7 @@
 //! Renders a template for one set of parameters.
 //!
-//! Source: `common_chat_template_direct_apply_impl` in `common/chat.cpp` of llama.cpp. Deviations: 1. A BOS
-//! and an EOS that the tokenizer adds are not taken off: [`encode`](crate::encode) has each of them once.
+//! Source: `common_chat_template_direct_apply_impl` in `common/chat.cpp` of llama.cpp. Deviations: 1. A BOS and
+//! an EOS that the tokenizer adds are not taken off: [`encode`](crate::encode) has each of them once.
 
 use super::params::{Params, Scene};
 use crate::error::Error;
