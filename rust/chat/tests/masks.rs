@@ -111,4 +111,8 @@ fn content_and_generation() {
     for mask in [Mask::Turn, Mask::Content] {
         assert_eq!(masked(&looped(body, "<assistant>"), &[USER, ANSWER].join(", "), mask).unwrap(), ["Yo\n!"]);
     }
+    // So are numbers of the caller's.
+    let body = "{{ m.content }}{% for c in m.tool_calls %}{% for k, v in c.function.arguments|items %}\
+        {% generation %}{{ k }}={{ v }}{% endgeneration %}{% endfor %}{% endfor %}<end>";
+    assert_eq!(masked(&looped(body, ""), &[USER, CALL].join(", "), Mask::Turn).unwrap(), ["x=1"]);
 }
