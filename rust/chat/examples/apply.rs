@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, Write, stdin, stdout};
 
-use ggtok_chat::{ChatTemplate, Closing, Error, Json, Now, Options, Request, Strings};
+use ggtok_chat::{ChatTemplate, Error, Json, Now, Options, Request, Strings};
 
 fn main() -> std::io::Result<()> {
     // Requests for a template come one after the other.
@@ -42,16 +42,17 @@ fn answer(line: &[u8], compiled: &mut Option<(Vec<u8>, ChatTemplate)>) -> Result
         Some(Json::Int(seconds)) => *seconds,
         _ => 0,
     };
-    let options = Options {
-        bos: string("bos"),
-        eos: string("eos"),
-        add_bos: is_set("add_bos"),
-        add_eos: is_set("add_eos"),
-        media_marker: None,
-        closing: Closing::Never,
-    };
+    let options = Options { bos: string("bos"), eos: string("eos"), media_marker: None, closes: Some(false) };
     let body = case.get("body").cloned().unwrap_or_default();
     let request = Request::from_body(body, strings)?;
     let rendered = chat.apply(&request, &options, &Now { seconds, ..Now::default() })?;
-    Ok(rendered.text.into_bytes())
+    // The server leaves them to the tokenizer.
+    let mut prompt = rendered.text.as_bytes();
+    if is_set("add_bos") {
+        prompt = prompt.strip_prefix(bytes("bos")).unwrap_or(prompt);
+    }
+    if is_set("add_eos") {
+        prompt = prompt.strip_suffix(bytes("eos")).unwrap_or(prompt);
+    }
+    Ok(prompt.to_vec())
 }

@@ -36,22 +36,9 @@ pub(crate) fn strftime(format: &str, now: &Now) -> Option<String> {
     let time = DateTime::from_timestamp(now.seconds, 0)?.with_timezone(&zone);
     // A zone of chrono's has no name. No format has a zero byte, so that it can stand for the percent signs of a text.
     let format = format.replace("%%", "\0").replace("%Z", &now.zone.replace('%', "\0")).replace('\0', "%%");
-    let mut text = Limited(String::new());
+    let mut text = String::new();
     write!(text, "{}", time.format(&format)).ok()?;
-    Some(text.0).filter(|text| !text.is_empty())
-}
-
-/// A text that cannot grow beyond [`MOST_BYTES`].
-struct Limited(String);
-
-impl Write for Limited {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        if self.0.len() + text.len() > MOST_BYTES {
-            return Err(std::fmt::Error);
-        }
-        self.0.push_str(text);
-        Ok(())
-    }
+    Some(text).filter(|text| (1..=MOST_BYTES).contains(&text.len()))
 }
 
 #[cfg(test)]

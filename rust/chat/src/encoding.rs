@@ -97,13 +97,7 @@ fn tokens_of(spans: &[Range<usize>], range: &Range<usize>) -> Range<usize> {
 
 /// For each message of a request, the tokens from the first to the last byte that the template writes for it.
 pub fn message_spans(text: &Text, spans: &[Range<usize>], request: &Request) -> Vec<Option<Range<usize>>> {
-    let mut hulls: Vec<Option<Range<usize>>> = vec![None; request.messages().len()];
-    for (run, origin) in text.runs() {
-        let message = request.strings().message_of(origin);
-        if let Some(hull) = message.and_then(|message| hulls.get_mut(message)) {
-            hull.get_or_insert(run.clone()).end = run.end;
-        }
-    }
+    let hulls = text.hulls(request.messages().len(), |_, origin| request.strings().message_of(origin));
     hulls.into_iter().map(|hull| hull.map(|hull| tokens_of(spans, &hull))).collect()
 }
 

@@ -80,6 +80,17 @@ impl Json {
         matches!(self, Self::Null)
     }
 
+    /// Whether there is nothing in it: `null`, `false`, or empty.
+    pub(crate) fn is_blank(&self) -> bool {
+        match self {
+            Self::Null | Self::Bool(false) => true,
+            Self::String(text) => text.is_empty(),
+            Self::Array(items) => items.is_empty(),
+            Self::Object(object) => object.is_empty(),
+            _ => false,
+        }
+    }
+
     /// What the value is, for errors.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -186,21 +197,14 @@ impl IntoIterator for Object {
     }
 }
 
-impl From<&'static str> for Json {
-    /// A string that the template wrote.
-    fn from(text: &'static str) -> Self {
-        Self::String(text.into())
-    }
-}
-
 macro_rules! from {
     ($($type:ty => $variant:ident),*) => {
         $(impl From<$type> for Json {
             fn from(value: $type) -> Self {
-                Self::$variant(value)
+                Self::$variant(value.into())
             }
         })*
     };
 }
 
-from!(Text => String, bool => Bool, i64 => Int, Vec<Json> => Array, Object => Object);
+from!(Text => String, &'static str => String, bool => Bool, i64 => Int, Vec<Json> => Array, Object => Object);

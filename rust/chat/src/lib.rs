@@ -29,7 +29,7 @@ pub use error::{Error, Position};
 pub use json::{Json, Object};
 pub use language::Template;
 pub use mask::{ASSISTANT, Mask};
-pub use rules::{CHATML, ChatTemplate, Closing, MediaPlace, Options, Rendered, Request, Warning};
+pub use rules::{CHATML, ChatTemplate, MediaPlace, Options, Rendered, Request, Warning};
 pub use strings::Strings;
 pub use text::{Origin, Text};
 

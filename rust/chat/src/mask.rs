@@ -22,6 +22,7 @@
 use std::ops::Range;
 
 use crate::error::Error;
+use crate::strings::Strings;
 use crate::text::{Origin, Text, is_space, num_shared};
 
 /// What a mask covers.
@@ -37,19 +38,14 @@ pub enum Mask {
 /// The roles of messages that the model writes.
 pub const ASSISTANT: [&str; 3] = ["assistant", "model", "ai"];
 
-/// A stretch of a text with one origin.
-type Stretch = (Range<usize>, Origin);
-
 /// A conversation that was rendered, and how to render a part of it.
 pub(crate) struct Conversation<'a> {
     /// The text.
     pub text: &'a Text,
-    /// Its runs.
-    pub runs: Vec<Stretch>,
     /// The role of each message.
     pub roles: &'a [String],
-    /// Which message a string of the caller belongs to.
-    pub message: &'a dyn Fn(usize) -> Option<usize>,
+    /// The strings of the caller.
+    pub strings: &'a Strings,
     /// The text of the first so many messages, with the generation prompt or without.
     pub render: &'a mut dyn FnMut(usize, bool) -> Result<Text, Error>,
     /// The texts of the vocabulary's end-of-generation tokens.
@@ -64,59 +60,56 @@ impl Conversation<'_> {
     /// # Errors
     /// [`Error::Mask`] if they cannot be known; whatever rendering a part of the conversation raises.
     pub fn masked(&mut self, mask: Mask) -> Result<Vec<Range<usize>>, Error> {
-        if self.has_generation {
-            return Ok(joined(self.text, Origin::is_generated));
-        }
         match mask {
-            Mask::Content => Ok(joined(self.text, |origin| {
-                let message = origin.string().and_then(self.message);
-                message.and_then(|message| self.roles.get(message)).is_some_and(|role| is_assistant(role))
-            })),
+            _ if self.has_generation => Ok(joined(self.text, Origin::is_generated)),
+            Mask::Content => Ok(joined(self.text, |origin| self.is_assistants(origin) == Some(true))),
             Mask::Turn => self.turns(),
         }
     }
 
-    /// The region of each message in a text. A role that stands alone is not template text of a loop: it has its message
-    /// wherever the template writes it.
-    fn regions(&self, text: &Text, runs: &[Stretch]) -> Vec<Option<Range<usize>>> {
-        let own = |origin: &Origin| origin.string().and_then(self.message);
-        let mut written: Vec<Option<Range<usize>>> = vec![None; self.roles.len()];
-        let mut said = written.clone();
-        for (run, origin) in runs {
-            let hulls = if origin.is_caller() { &mut said } else { &mut written };
-            let message = own(origin).or_else(|| origin.message());
-            let message = message.filter(|&at| origin.is_caller() || !self.is_role(at, text, run));
-            if let Some(hull) = message.and_then(|at| hulls.get_mut(at)) {
-                hull.get_or_insert(run.clone()).end = run.end;
-            }
-        }
-        for (at, region) in written.iter_mut().enumerate() {
+    /// The message whose string bytes of this origin come from.
+    fn message(&self, origin: Origin) -> Option<usize> {
+        self.strings.message(origin.string()?)
+    }
+
+    /// Whether bytes of this origin come from a string of an assistant's message, if they come from one of a message.
+    fn is_assistants(&self, origin: Origin) -> Option<bool> {
+        self.roles.get(self.message(origin)?).map(|role| is_assistant(role))
+    }
+
+    /// What the template writes for each message of a text in its loop. A role that stands alone is not template text of
+    /// a loop: it has its message wherever the template writes it.
+    fn written(&self, text: &Text) -> Vec<Option<Range<usize>>> {
+        let is_role = |at: usize, run: &Range<usize>| {
+            self.roles.get(at).is_some_and(|role| text.as_bytes()[run.clone()] == *role.as_bytes())
+        };
+        text.hulls(self.roles.len(), |run, origin| origin.message().filter(|&at| !is_role(at, run)))
+    }
+
+    /// The region of each message in a text.
+    fn regions(&self, text: &Text) -> Vec<Option<Range<usize>>> {
+        let mut regions = self.written(text);
+        let mut said = text.hulls(self.roles.len(), |_, origin| self.message(origin));
+        for (at, region) in regions.iter_mut().enumerate() {
             let Some(region) = region else {
                 *region = said[at].take();
                 continue;
             };
             // The message's strings right before and after what the template writes for it.
-            let first = runs.partition_point(|(run, _)| run.end <= region.start);
-            let last = runs.partition_point(|(run, _)| run.start < region.end);
-            for (run, _) in runs[..first].iter().rev().take_while(|(_, origin)| own(origin) == Some(at)) {
+            let own = |place| text.run_at(place).filter(|run| self.message(run.1) == Some(at));
+            while let Some((run, _)) = region.start.checked_sub(1).and_then(own) {
                 region.start = run.start;
             }
-            for (run, _) in runs[last..].iter().take_while(|(_, origin)| own(origin) == Some(at)) {
+            while let Some((run, _)) = own(region.end) {
                 region.end = run.end;
             }
         }
-        written
-    }
-
-    /// Whether a run is the role of message number `at` and nothing else.
-    fn is_role(&self, at: usize, text: &Text, run: &Range<usize>) -> bool {
-        self.roles.get(at).is_some_and(|role| text.as_bytes()[run.clone()] == *role.as_bytes())
+        regions
     }
 
     fn turns(&mut self) -> Result<Vec<Range<usize>>, Error> {
-        let is_loop = |run, at| !self.is_role(at, self.text, run);
-        let is_looped = self.runs.iter().any(|(run, origin)| origin.message().is_some_and(|at| is_loop(run, at)));
-        let regions = self.regions(self.text, &self.runs);
+        let is_looped = self.written(self.text).iter().any(Option::is_some);
+        let regions = self.regions(self.text);
         let roles = self.roles;
         let mut found = Vec::new();
         let mut prompts: Vec<(Option<&str>, Vec<u8>)> = Vec::new();
@@ -143,18 +136,12 @@ impl Conversation<'_> {
         self.text.as_bytes()
     }
 
-    /// Whose the byte at a place is.
-    fn origin_at(&self, at: usize) -> Option<Origin> {
-        self.runs.get(self.runs.partition_point(|(run, _)| run.end <= at)).map(|run| run.1)
-    }
-
     /// What a message adds to the rendering of those before it.
     fn added(&mut self, at: usize, strings: &Range<usize>) -> Result<Range<usize>, Error> {
         let unknown = Error::Mask { message: at };
         let prompt = (self.render)(at, true).map_err(|_| unknown.clone())?;
         let closed = (self.render)(at + 1, false)?;
-        let shared = num_shared(prompt.as_bytes(), self.bytes());
-        let start = if shared == prompt.len() { shared } else { boundary(self.bytes(), shared) };
+        let start = end_of_shared(self.bytes(), prompt.as_bytes());
         let end = num_shared(closed.as_bytes(), self.bytes());
         if start > strings.start || end < strings.end {
             return Err(unknown);
@@ -163,56 +150,44 @@ impl Conversation<'_> {
     }
 
     /// What asking for an answer writes where the region of message number `at` starts, and, if that is not how the region
-    /// starts, what it adds to the end. Nothing if the template refuses to be asked.
+    /// starts, what it adds to the end; and nothing, which is all if the template refuses to be asked.
     fn generation_prompts(&mut self, at: usize, region: &Range<usize>) -> Vec<Vec<u8>> {
-        let mut prompts = Vec::new();
+        let mut prompts = vec![Vec::new()];
         if let Ok(with) = (self.render)(at, true) {
             let with = with.as_bytes();
-            if with.len() >= region.start && with[..region.start] == self.bytes()[..region.start] {
-                prompts.push(with[region.start..].to_vec());
+            let prompt = with.strip_prefix(&self.bytes()[..region.start]);
+            prompts.extend(prompt.map(<[u8]>::to_vec));
+            let is_start = prompt.is_some_and(|prompt| self.shared(region, prompt) == prompt.len());
+            if !is_start && let Ok(without) = (self.render)(at, false) {
+                prompts.push(with[end_of_shared(with, without.as_bytes())..].to_vec());
             }
-            let is_start = prompts.iter().any(|prompt| self.shared(region, prompt) == prompt.len());
-            if let Some(Ok(without)) = (!is_start).then(|| (self.render)(at, false)) {
-                let shared = num_shared(with, without.as_bytes());
-                let start = if shared == without.len() { shared } else { boundary(with, shared) };
-                prompts.push(with[start..].to_vec());
-            }
-        }
-        if prompts.is_empty() {
-            prompts.push(Vec::new());
         }
         prompts
     }
 
     /// How many bytes of the template at the start of a region are those of the generation prompt.
     fn shared(&self, region: &Range<usize>, prompt: &[u8]) -> usize {
-        let first = self.runs.partition_point(|(run, _)| run.end <= region.start);
-        let caller = self.runs[first..].iter().find(|(_, origin)| origin.is_caller());
-        let end = caller.map_or(region.end, |(run, _)| run.start.clamp(region.start, region.end));
-        let shared = num_shared(&self.bytes()[region.start..end], prompt);
-        if shared == prompt.len() { shared } else { boundary(prompt, shared) }
+        let caller = self.text.runs_in(region.clone()).find(|(_, origin)| origin.is_caller());
+        let end = caller.map_or(region.end, |(run, _)| run.start);
+        end_of_shared(&self.bytes()[region.start..end], prompt)
     }
 
     /// The turn in the region of message number `at`, whose first bytes are shared with the generation prompt. It has two
     /// parts if messages of others are in between; otherwise, the second is empty.
     fn turn(&mut self, at: usize, region: &Range<usize>, shared: usize) -> Result<[Range<usize>; 2], Error> {
         let start = region.start + shared;
-        let first = self.runs.partition_point(|(run, _)| run.end <= start);
-        let last = self.runs.partition_point(|(run, _)| run.start < region.end);
-        let message = |origin: &Origin| origin.string().and_then(self.message);
-        let role = |origin: &Origin| message(origin).and_then(|message| self.roles.get(message));
-        let is_foreign = |origin: &Origin| role(origin).is_some_and(|role| !is_assistant(role));
-        let Some(foreign) = self.runs[first..last].iter().rposition(|(_, origin)| is_foreign(origin)) else {
+        let runs = self.text.runs_in(start..region.end);
+        let Some((foreign, _)) = runs.filter(|(_, origin)| self.is_assistants(*origin) == Some(false)).last() else {
             let end = self.without_blanks(start..region.end);
             let end = end + self.end_that_follows(start..end);
             return Ok([start..end, end..end]);
         };
-        let rest = &self.runs[first + foreign + 1..last];
-        let next = rest.iter().find(|(_, origin)| message(origin) == Some(at)).map(|(run, _)| run.start);
+        let mut rest = self.text.runs_in(foreign.end..region.end);
+        let next = rest.find(|(_, origin)| self.message(*origin) == Some(at)).map(|(run, _)| run.start);
 
         // Up to where the message alone is written differently, and from its next string on.
         let alone = (self.render)(at + 1, false)?;
-        let Some(own) = self.regions(&alone, &alone.runs().collect::<Vec<_>>())[at].clone() else {
+        let Some(own) = self.regions(&alone)[at].clone() else {
             return Err(Error::Mask { message: at });
         };
         let own = (own.start + shared).min(alone.len());
@@ -225,8 +200,8 @@ impl Conversation<'_> {
     /// The length of an end-of-generation token that the template writes after a turn that has none.
     fn end_that_follows(&self, turn: Range<usize>) -> usize {
         let ends = self.ends;
-        let is_template = self.origin_at(turn.end).is_some_and(|origin| !origin.is_caller());
-        if !is_template || ends.iter().any(|text| self.bytes()[turn.clone()].ends_with(text)) {
+        let is_caller = self.text.origin_at(turn.end).is_caller();
+        if is_caller || ends.iter().any(|text| self.bytes()[turn.clone()].ends_with(text)) {
             return 0;
         }
         let after = &self.bytes()[turn.end..];
@@ -235,8 +210,7 @@ impl Conversation<'_> {
 
     /// The last place up to `at` where a word or a tag ends that the template writes.
     fn last_tag(&self, at: usize) -> usize {
-        let run = self.runs.get(self.runs.partition_point(|(run, _)| run.end <= at));
-        match run {
+        match self.text.run_at(at) {
             Some((run, origin)) if !origin.is_caller() => {
                 run.start + boundary(&self.bytes()[run.start..], at - run.start)
             }
@@ -246,26 +220,20 @@ impl Conversation<'_> {
 
     /// The end of a range without white space that the template wrote there.
     fn without_blanks(&self, range: Range<usize>) -> usize {
-        let last = self.runs.partition_point(|(run, _)| run.start < range.end);
-        let mut end = range.end;
-        for (run, origin) in self.runs[..last].iter().rev() {
-            let start = run.start.max(range.start);
-            if origin.is_caller() || start >= end {
-                break;
-            }
-            let kept = self.bytes()[start..end].iter().rposition(|byte| !is_space(*byte));
-            end = kept.map_or(start, |last| start + last + 1);
-            if kept.is_some() {
-                break;
-            }
-        }
-        end
+        let is_blank = |at: &usize| is_space(self.bytes()[*at]) && !self.text.origin_at(*at).is_caller();
+        range.end - range.rev().take_while(is_blank).count()
     }
 }
 
 /// The ranges of a text whose origins are wanted.
 fn joined(text: &Text, is_wanted: impl Fn(Origin) -> bool) -> Vec<Range<usize>> {
     text.stretches(is_wanted).into_iter().filter_map(|(range, is_wanted)| is_wanted.then_some(range)).collect()
+}
+
+/// How many bytes at the start of a text are those of another, up to its end or the last boundary.
+fn end_of_shared(text: &[u8], other: &[u8]) -> usize {
+    let shared = num_shared(text, other);
+    if shared == other.len() { shared } else { boundary(text, shared) }
 }
 
 /// The last place up to `at` where a word or a tag ends, so that `<think>` and `<tool_call>` share nothing.

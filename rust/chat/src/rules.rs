@@ -19,6 +19,6 @@ mod warnings;
 
 pub use chat::{CHATML, ChatTemplate, Rendered};
 pub use message::MediaPlace;
-pub use params::{Closing, Options};
+pub use params::Options;
 pub use request::Request;
 pub use warnings::Warning;

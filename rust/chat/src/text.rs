@@ -18,13 +18,11 @@ use std::ops::Range;
 /// Who wrote a byte: the template, or one of the caller's strings.
 ///
 /// Bits 0 to 27: the number of the caller's string, or, for text of the template, one more than the number of the
-/// message in whose turn of a loop it was written, or 0. Bit 29: a part begins here. Bit 30: written inside
-/// `{% generation %}`. Bit 31: the caller's.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+/// message in whose turn of a loop it was written, or 0. Bit 30: written inside `{% generation %}`. Bit 31: the caller's.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Origin(u32);
 
 const NUMBER: u32 = (1 << 28) - 1;
-const PART: u32 = 1 << 29;
 const GENERATED: u32 = 1 << 30;
 const CALLER: u32 = 1 << 31;
 
@@ -68,46 +66,25 @@ impl Origin {
     pub(crate) fn generated(self) -> Self {
         Self(self.0 | GENERATED)
     }
-
-    /// The same, whether or not a part begins here.
-    pub(crate) fn plain(self) -> Self {
-        Self(self.0 & !PART)
-    }
-
-    pub(crate) fn part(self) -> Self {
-        Self(self.0 | PART)
-    }
-
-    fn begins_part(self) -> bool {
-        self.0 & PART != 0
-    }
 }
 
-impl fmt::Debug for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.string(), self.message()) {
-            (Some(number), _) => write!(f, "caller's string {number}")?,
-            (None, Some(message)) => write!(f, "template, message {message}")?,
-            (None, None) => f.write_str("template")?,
-        }
-        f.write_str(if self.is_generated() { ", generated" } else { "" })
-    }
-}
+/// The memory that a run takes, for budgets.
+pub(crate) const RUN_BYTES: usize = size_of::<(u32, Origin, bool)>();
 
 /// A string of bytes, each with its origin. At most 4 GiB.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 pub struct Text {
     bytes: Vec<u8>,
     /// The origin of the first run.
     first: Origin,
-    /// Where each further run starts, ascending and all in `1..bytes.len()`, and its origin.
-    rest: Vec<(u32, Origin)>,
+    /// Where each further run starts, ascending and all in `1..bytes.len()`, its origin, and whether a part begins with it.
+    rest: Vec<(u32, Origin, bool)>,
 }
 
 impl Text {
     /// A text with one origin.
     pub fn new(bytes: impl Into<Vec<u8>>, origin: Origin) -> Self {
-        Self { bytes: bytes.into(), first: origin.plain(), rest: Vec::new() }
+        Self { bytes: bytes.into(), first: origin, rest: Vec::new() }
     }
 
     /// An empty text with room for `capacity` bytes.
@@ -147,28 +124,56 @@ impl Text {
 
     /// The memory that it takes, for budgets.
     pub(crate) fn num_bytes(&self) -> usize {
-        self.len() + 8 * self.num_runs()
+        self.len() + RUN_BYTES * self.num_runs()
     }
 
     /// The origin of the first byte.
     pub fn first_origin(&self) -> Origin {
-        self.first.plain()
+        self.first
     }
 
     /// The origin of the last byte.
     pub fn last_origin(&self) -> Origin {
-        self.rest.last().map_or(self.first, |run| run.1).plain()
+        self.rest.last().map_or(self.first, |run| run.1)
     }
 
     /// The origin of the byte at `at`, or of the last one if there are fewer. O(log(runs)).
     pub fn origin_at(&self, at: usize) -> Origin {
         let next = self.rest.partition_point(|run| run.0 as usize <= at);
-        if next == 0 { self.first.plain() } else { self.rest[next - 1].1.plain() }
+        next.checked_sub(1).map_or(self.first, |last| self.rest[last].1)
     }
 
     /// The runs: bytes and their origin, in order. None is empty. Neighbours may have the same origin.
     pub fn runs(&self) -> impl Iterator<Item = (Range<usize>, Origin)> + '_ {
-        self.raw_runs(0, self.bytes.len()).map(|(range, origin)| (range, origin.plain()))
+        self.runs_in(0..self.len())
+    }
+
+    /// The runs of a range, cut at its ends.
+    pub(crate) fn runs_in(&self, range: Range<usize>) -> impl Iterator<Item = (Range<usize>, Origin)> + '_ {
+        self.parted_runs(range).map(|(range, origin, _)| (range, origin))
+    }
+
+    /// The run of the byte at `at`, if there is one. O(log(runs)).
+    pub(crate) fn run_at(&self, at: usize) -> Option<(Range<usize>, Origin)> {
+        let next = self.rest.partition_point(|run| run.0 as usize <= at);
+        let start = next.checked_sub(1).map_or(0, |last| self.rest[last].0 as usize);
+        let end = self.rest.get(next).map_or(self.len(), |run| run.0 as usize);
+        (at < end).then(|| (start..end, self.origin_at(at)))
+    }
+
+    /// For each of `count` numbers, from the first to the last byte of the runs that have it.
+    pub(crate) fn hulls(
+        &self,
+        count: usize,
+        number: impl Fn(&Range<usize>, Origin) -> Option<usize>,
+    ) -> Vec<Option<Range<usize>>> {
+        let mut hulls: Vec<Option<Range<usize>>> = vec![None; count];
+        for (run, origin) in self.runs() {
+            if let Some(hull) = number(&run, origin).and_then(|number| hulls.get_mut(number)) {
+                hull.get_or_insert(run.clone()).end = run.end;
+            }
+        }
+        hulls
     }
 
     /// The longest stretches whose origins have the same key, with that key.
@@ -184,20 +189,23 @@ impl Text {
         stretches
     }
 
-    /// The runs between two places, cut there.
-    fn raw_runs(&self, start: usize, end: usize) -> impl Iterator<Item = (Range<usize>, Origin)> + '_ {
-        let at = self.rest.partition_point(|run| run.0 as usize <= start);
-        let before = if at == 0 { self.first } else { self.rest[at - 1].1 };
-        let starts = std::iter::once((start, before)).chain(self.rest[at..].iter().map(|run| (run.0 as usize, run.1)));
-        let ends = self.rest[at..].iter().map(|run| run.0 as usize).chain([usize::MAX]);
-        let runs = starts.zip(ends).map(move |((from, origin), to)| (from..to.min(end), origin));
-        runs.take_while(|(range, _)| range.start < range.end)
+    /// The same, and whether a part begins with each. The first is taken to begin none.
+    fn parted_runs(&self, range: Range<usize>) -> impl Iterator<Item = (Range<usize>, Origin, bool)> + '_ {
+        let mut next = self.rest.partition_point(|run| run.0 as usize <= range.start);
+        let mut run = (range.start, next.checked_sub(1).map_or(self.first, |last| self.rest[last].1), false);
+        std::iter::from_fn(move || {
+            let (start, origin, begins_part) = run;
+            run = self.rest.get(next).map_or((range.end, origin, false), |run| (run.0 as usize, run.1, run.2));
+            next += 1;
+            let end = run.0.min(range.end);
+            (start < end).then_some((start..end, origin, begins_part))
+        })
     }
 
     /// The parts, as ranges of bytes.
     pub(crate) fn parts(&self) -> Vec<Range<usize>> {
         let mut starts = vec![0];
-        starts.extend(self.rest.iter().filter(|run| run.1.begins_part()).map(|run| run.0 as usize));
+        starts.extend(self.rest.iter().filter(|run| run.2).map(|run| run.0 as usize));
         let ends = starts.iter().skip(1).copied().chain([self.bytes.len()]);
         starts.iter().zip(ends).map(|(&start, end)| start..end).collect()
     }
@@ -209,23 +217,23 @@ impl Text {
 
     /// Appends bytes as a part.
     pub fn push(&mut self, bytes: &[u8], origin: Origin) {
-        self.push_run(bytes, origin.part());
+        self.push_run(bytes, origin, true);
     }
 
     /// Appends bytes to the last part.
     pub fn extend(&mut self, bytes: &[u8], origin: Origin) {
-        self.push_run(bytes, origin.plain());
+        self.push_run(bytes, origin, false);
     }
 
-    fn push_run(&mut self, bytes: &[u8], origin: Origin) {
+    fn push_run(&mut self, bytes: &[u8], origin: Origin, begins_part: bool) {
         if bytes.is_empty() {
             return;
         }
         if self.bytes.is_empty() {
-            self.first = origin.plain();
+            self.first = origin;
             self.rest.clear();
-        } else if origin.begins_part() || self.last_origin() != origin {
-            self.rest.push((self.bytes.len() as u32, origin));
+        } else if begins_part || self.last_origin() != origin {
+            self.rest.push((self.bytes.len() as u32, origin, begins_part));
         }
         self.bytes.extend_from_slice(bytes);
     }
@@ -238,10 +246,9 @@ impl Text {
     /// Appends all parts of another text with other origins.
     pub(crate) fn append_as(&mut self, other: &Self, change: impl Fn(Origin) -> Origin) {
         let mut starts_part = true;
-        for (run, origin) in other.raw_runs(0, other.len()) {
-            let changed = change(origin.plain());
-            let begins = std::mem::take(&mut starts_part) || origin.begins_part();
-            self.push_run(&other.bytes[run], if begins { changed.part() } else { changed });
+        for (run, origin, begins_part) in other.parted_runs(0..other.len()) {
+            let begins_part = std::mem::take(&mut starts_part) || begins_part;
+            self.push_run(&other.bytes[run], change(origin), begins_part);
         }
     }
 
@@ -252,8 +259,8 @@ impl Text {
 
     /// Appends the bytes of a range of another text to the last part.
     pub fn extend_with_range(&mut self, other: &Self, range: Range<usize>) {
-        for (run, origin) in other.raw_runs(range.start, range.end) {
-            self.push_run(&other.bytes[run], origin.plain());
+        for (run, origin) in other.runs_in(range) {
+            self.push_run(&other.bytes[run], origin, false);
         }
     }
 
@@ -298,9 +305,9 @@ impl Text {
 
     /// The bytes of a range, with their origins and parts.
     pub fn slice(&self, range: Range<usize>) -> Self {
-        let mut runs = self.raw_runs(range.start, range.end);
-        let first = runs.next().map_or(Origin::TEMPLATE, |run| run.1.plain());
-        let rest = runs.map(|(run, origin)| ((run.start - range.start) as u32, origin)).collect();
+        let mut runs = self.parted_runs(range.clone());
+        let first = runs.next().map_or(Origin::TEMPLATE, |run| run.1);
+        let rest = runs.map(|(run, origin, part)| ((run.start - range.start) as u32, origin, part)).collect();
         Self { bytes: self.bytes[range].to_vec(), first, rest }
     }
 
@@ -344,12 +351,6 @@ impl From<&'static str> for Text {
     /// A text that the template wrote.
     fn from(text: &'static str) -> Self {
         Self::template(text)
-    }
-}
-
-impl fmt::Debug for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {:?}", self.to_string(), self.runs().collect::<Vec<_>>())
     }
 }
 

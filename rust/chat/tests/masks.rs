@@ -1,12 +1,12 @@
 //! Which bytes of a conversation the model itself would write, for templates of each shape.
 
-use ggtok_chat::{ChatTemplate, Closing, Error, Mask, Now, Options, Request};
+use ggtok_chat::{ChatTemplate, Error, Mask, Now, Options, Request};
 
 /// The texts that a mask covers.
 fn masked(template: &str, messages: &str, mask: Mask) -> Result<Vec<String>, Error> {
     let chat = ChatTemplate::new(template.as_bytes())?;
     let request = Request::parse(format!(r#"{{"messages": [{messages}]}}"#).as_bytes())?;
-    let options = Options { closing: Closing::Always, ..Options::default() };
+    let options = Options { closes: Some(true), ..Options::default() };
     let now = Now::default();
     let text = chat.apply(&request, &options, &now)?.text;
     let ranges = chat.masked(&request, &text, &options, &now, &[b"<end>"], mask)?;
@@ -111,4 +111,8 @@ fn content_and_generation() {
     for mask in [Mask::Turn, Mask::Content] {
         assert_eq!(masked(&looped(body, "<assistant>"), &[USER, ANSWER].join(", "), mask).unwrap(), ["Yo\n!"]);
     }
+    // So are numbers of the caller's.
+    let body = "{{ m.content }}{% for c in m.tool_calls %}{% for k, v in c.function.arguments|items %}\
+        {% generation %}{{ k }}={{ v }}{% endgeneration %}{% endfor %}{% endfor %}<end>";
+    assert_eq!(masked(&looped(body, ""), &[USER, CALL].join(", "), Mask::Turn).unwrap(), ["x=1"]);
 }

@@ -1,7 +1,7 @@
 //! llama-server's rules for requests. The prompts are those of its `/apply-template` (b11549), except where a test says
 //! that ggtok deviates.
 
-use ggtok_chat::{ChatTemplate, Closing, Error, Json, Now, Object, Options, Origin, Rendered, Request, Strings, Text};
+use ggtok_chat::{ChatTemplate, Error, Json, Now, Object, Options, Origin, Rendered, Request, Strings, Text};
 
 /// Shows everything that a template gets of each message.
 const SHOW: &str = "{% for m in messages %}<{{ m|tojson }}>{% endfor %}{% if add_generation_prompt %}<G>{% endif %}";
@@ -17,7 +17,7 @@ fn rendered(template: &str, body: &str, options: &Options) -> Result<Rendered, E
 }
 
 fn prompt(template: &str, body: &str) -> String {
-    let options = Options { closing: Closing::Never, ..Options::default() };
+    let options = Options { closes: Some(false), ..Options::default() };
     String::from_utf8(rendered(template, body, &options).unwrap().text.into_bytes()).unwrap()
 }
 
@@ -90,15 +90,15 @@ fn a_last_message_of_the_assistant_is_continued_or_closed() {
             r#"{{"messages": [{{"role": "user", "content": "Q"}}, {{"role": "assistant", "content": "A"}}]{fields}}}"#
         )
     };
-    let text = |fields: &str, closing| {
-        let rendered = rendered(TEXT, &body(fields), &Options { closing, ..Options::default() });
+    let text = |fields: &str, closes| {
+        let rendered = rendered(TEXT, &body(fields), &Options { closes, ..Options::default() });
         rendered.map(|rendered| String::from_utf8(rendered.text.into_bytes()).unwrap())
     };
     let (continued, closed) = ("[user]Q[assistant]A", "[user]Q[assistant]A[assistant]");
-    assert_eq!(text("", Closing::AsRequested).unwrap(), continued);
-    assert_eq!(text(r#", "add_generation_prompt": false"#, Closing::Never).unwrap(), continued);
+    assert_eq!(text("", None).unwrap(), continued);
+    assert_eq!(text(r#", "add_generation_prompt": false"#, Some(false)).unwrap(), continued);
     // Numbered deviations: the server continues these too.
-    assert_eq!(text("", Closing::Always).unwrap(), closed);
+    assert_eq!(text("", Some(true)).unwrap(), closed);
     let end = TEXT.replace("{% endfor %}", ".{% endfor %}");
     for (fields, expected) in
         [("", "[user]Q.[assistant]A"), (r#", "add_generation_prompt": false"#, "[user]Q.[assistant]A.")]
@@ -107,19 +107,17 @@ fn a_last_message_of_the_assistant_is_continued_or_closed() {
         assert_eq!(rendered.text.as_bytes(), expected.as_bytes());
     }
     let both = r#", "continue_final_message": true"#;
-    assert!(text(both, Closing::Always).is_err());
+    assert!(text(both, Some(true)).is_err());
     let asked = r#", "continue_final_message": true, "add_generation_prompt": false"#;
-    assert_eq!(text(asked, Closing::Always).unwrap(), continued);
+    assert_eq!(text(asked, Some(true)).unwrap(), continued);
 }
 
 #[test]
-fn bos_and_eos_are_left_to_a_tokenizer_that_adds_them() {
+fn bos_and_eos_are_variables() {
     let template = "{{ bos_token }}{{ bos_token }}{{ messages[0].content }}{{ eos_token }}";
     let body = r#"{"messages": [{"role": "user", "content": "Hi"}]}"#;
-    let mut options = Options { bos: "<s>".to_owned(), eos: "</s>".to_owned(), ..Options::default() };
+    let options = Options { bos: "<s>".to_owned(), eos: "</s>".to_owned(), ..Options::default() };
     assert_eq!(rendered(template, body, &options).unwrap().text.as_bytes(), b"<s><s>Hi</s>");
-    (options.add_bos, options.add_eos) = (true, true);
-    assert_eq!(rendered(template, body, &options).unwrap().text.as_bytes(), b"<s>Hi");
 }
 
 #[test]
@@ -148,7 +146,7 @@ fn what_a_caller_passes_is_not_the_templates() {
     let request = Request::from_body(body, strings).unwrap();
     let template = "{% for m in messages %}{% if m.role != 'system' %}<{{ m.role }}>{{ m.content + '' }}\
                     {% for c in m.tool_calls %}{{ c.function.arguments + '' }}{% endfor %}{% endif %}{% endfor %}";
-    let options = Options { closing: Closing::Always, ..Options::default() };
+    let options = Options { closes: Some(true), ..Options::default() };
     let rendered = ChatTemplate::new(template.as_bytes()).unwrap().apply(&request, &options, &Now::default()).unwrap();
     // The first two are merged, and the line feeds between them and between parts are theirs.
     let expected = [

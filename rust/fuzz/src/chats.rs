@@ -2,7 +2,7 @@
 
 use arbitrary::{Result, Unstructured};
 use ggtok_chat::{
-    Budget, ChatTemplate, Closing, Error, Json, Mask, Now, Object, Options, Origin, Request, Strings, Template, Text,
+    Budget, ChatTemplate, Error, Json, Mask, Now, Object, Options, Origin, Request, Strings, Template, Text,
 };
 
 use super::{memory, templates};
@@ -86,10 +86,8 @@ pub fn request(u: &mut Unstructured<'_>) -> Result<()> {
     let options = Options {
         bos: u.choose(&["", "<s>"])?.to_string(),
         eos: u.choose(&["", "</s>"])?.to_string(),
-        add_bos: u.arbitrary()?,
-        add_eos: u.arbitrary()?,
         media_marker: if u.arbitrary()? { Some("<__media__>".to_owned()) } else { None },
-        closing: *u.choose(&[Closing::AsRequested, Closing::Never, Closing::Always])?,
+        closes: u.arbitrary()?,
     };
     let mask = *u.choose(&[Mask::Turn, Mask::Content])?;
     let request = Request::parse(body.as_bytes()).expect("a sound body");

@@ -6,7 +6,7 @@ mod values;
 
 use std::ops::Range;
 
-use ggtok_chat::{Closing, Error, Mask, Now, Options, Rendered, Request, Warning};
+use ggtok_chat::{Error, Mask, Now, Options, Rendered, Request, Warning};
 use ggtok_core::vocab::Vocabulary;
 use ggtok_core::{Spans, TokenId};
 use pyo3::prelude::*;
@@ -77,12 +77,7 @@ impl ChatTemplate {
         now: (i64, i32, String),
     ) -> PyResult<Rendering> {
         let request = values::request(body)?;
-        let closing = match closes {
-            None => Closing::AsRequested,
-            Some(true) => Closing::Always,
-            Some(false) => Closing::Never,
-        };
-        let options = Options { bos: bos.to_owned(), eos: eos.to_owned(), media_marker, closing, ..Options::default() };
+        let options = Options { bos: bos.to_owned(), eos: eos.to_owned(), media_marker, closes };
         let now = Now { seconds: now.0, offset: now.1, zone: now.2 };
         let this = slf.get();
         let rendered =

@@ -10,7 +10,6 @@
 //! Time: O(bytes), and O(n log n) for an object of n keys.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -132,12 +131,9 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
             let text = (self.make)(self.message, &key);
             let is_messages = self.depth == 0 && key == "messages";
             let value = access.next_value_seed(self.inner(self.message, is_messages))?;
-            match places.entry(key) {
-                Entry::Occupied(place) => object.entries[*place.get()].1 = value,
-                Entry::Vacant(place) => {
-                    place.insert(object.len());
-                    object.push(text, value);
-                }
+            match *places.entry(key).or_insert(object.len()) {
+                new if new == object.len() => object.push(text, value),
+                known => object.entries[known].1 = value,
             }
         }
         Ok(Json::Object(object))

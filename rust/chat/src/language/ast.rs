@@ -60,27 +60,24 @@ pub(crate) enum Node {
     Array(Vec<Expression>),
     Tuple(Vec<Expression>),
     Object(Vec<(Expression, Expression)>),
-    Member(Box<Expression>, Property),
+    /// `object.name`
+    Member(Box<Expression>, NameId),
+    /// `object[key]`, `object.0`
+    Item(Box<[Expression; 2]>),
+    /// `object[start:stop:step]`
+    Slice(Box<[Expression; 4]>),
     Call(Box<Expression>, Vec<Expression>),
     Filter(Box<Expression>, Filter),
-    Test {
-        operand: Box<Expression>,
-        is_negated: bool,
-        test: Filter,
-    },
+    Test(Box<Expression>, Filter),
     Not(Box<Expression>),
-    /// `-` or, if it is not negative, `+`.
-    Sign {
-        is_negative: bool,
-        operand: Box<Expression>,
-    },
+    /// `-`, or `+` if it is false.
+    Sign(bool, Box<Expression>),
     /// `a + b - c`: the first operand, and operators that bind equally with where they are and their second operand.
     Binary(Box<Expression>, Vec<(Operator, u32, Expression)>),
-    /// `value if condition else other`: condition, value and other.
+    /// `value if condition else other`: condition, value and other. `items if condition` is a filter in a loop.
     Ternary(Box<[Expression; 3]>),
-    /// `value if condition`: in a loop a filter of its items, elsewhere undefined if the condition fails.
-    Select(Box<[Expression; 2]>),
-    KeywordArgument(Box<[Expression; 2]>),
+    /// `name=value`
+    KeywordArgument(NameId, Box<Expression>),
     /// What statements write.
     Captured(Vec<Statement>),
     /// The macro of this number.
@@ -89,19 +86,8 @@ pub(crate) enum Node {
     CallBlock(usize, NameId, Vec<Expression>),
     /// What fails if it is reached, and why.
     Invalid(&'static str),
-    /// The omitted expression of `a[]`.
+    /// What is left out in `a[]`, `a[1:]` and `a if b`.
     Blank,
-}
-
-/// What is read of an object.
-#[derive(Debug)]
-pub(crate) enum Property {
-    /// `.name`
-    Name(NameId),
-    /// `[expression]`, `.0`
-    Computed(Box<Expression>),
-    /// `[start:stop:step]`
-    Slice(Box<[Option<Expression>; 3]>),
 }
 
 /// A filter or a test: its name, and arguments if there are parentheses.
@@ -116,8 +102,9 @@ pub(crate) enum Statement {
     /// Conditions and what each is for, and what is for none.
     If(Vec<(Expression, Vec<Statement>)>, Vec<Statement>),
     For(Box<For>),
-    /// `{% set %}`, and `{% macro %}`, whose value is a [`Node::Macro`].
-    Set(Box<Set>),
+    /// `{% set %}`, and `{% macro %}`, whose value is a [`Node::Macro`]: where it is, what is set (a name, a tuple of
+    /// them, or a member of an object: anything else fails), and the value.
+    Set(u32, Box<[Expression; 2]>),
     Break,
     Continue,
     /// `{% generation %}`, and `{% endgeneration %}` if it is false.
@@ -134,14 +121,6 @@ pub(crate) struct For {
     pub(crate) condition: Option<Expression>,
     pub(crate) body: Vec<Statement>,
     pub(crate) otherwise: Vec<Statement>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Set {
-    pub(crate) at: u32,
-    /// A name, a tuple of them, or a member of an object. Anything else fails.
-    pub(crate) target: Expression,
-    pub(crate) value: Expression,
 }
 
 /// A macro, or the body of a `{% call %}`.

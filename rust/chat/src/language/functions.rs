@@ -100,7 +100,7 @@ fn raise_exception(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 fn to_object(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let mut entries = Entries::default();
     let mut add = |key: &Value, value: &Value| {
-        run.charge_bytes(64)?;
+        run.budget.bytes(64)?;
         operators::charge_walk(run, key, 0)?;
         entries.set(key.clone(), value.clone())
     };
@@ -132,7 +132,8 @@ fn to_object(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 
 fn strftime_now(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let format = args.text(0)?.to_string();
-    run.charge_bytes(format.len().saturating_mul(4))?;
+    // A conversion writes at most about sixteen times its bytes.
+    run.budget.bytes(format.len().saturating_mul(16))?;
     match strftime(format.split('\0').next().unwrap_or_default(), run.now) {
         Some(text) => Ok(Value::string(Text::template(text))),
         None => failed("the time in this format is empty or too long, or the format is unknown"),

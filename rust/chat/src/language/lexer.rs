@@ -39,14 +39,8 @@ const SYMBOLS: [&str; 31] = [
 
 /// A template with `\n` for every line end, as the lexer reads it. Positions are those of this text.
 pub(crate) fn normalized(source: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(source.len());
-    for (at, &byte) in source.iter().enumerate() {
-        match byte {
-            b'\r' if source.get(at + 1) == Some(&b'\n') => {}
-            b'\r' => text.push(b'\n'),
-            _ => text.push(byte),
-        }
-    }
+    let kept = (0..source.len()).filter(|&at| !source[at..].starts_with(b"\r\n"));
+    let mut text: Vec<u8> = kept.map(|at| if source[at] == b'\r' { b'\n' } else { source[at] }).collect();
     if source.last() == Some(&b'\n') {
         text.pop();
     }
@@ -78,8 +72,9 @@ impl Lexer<'_> {
         self.source.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    fn last(&self) -> Option<Kind> {
-        self.tokens.last().map(|token| token.kind)
+    /// Goes on to the next byte that is not of a kind.
+    fn skip(&mut self, is_skipped: impl Fn(u8) -> bool) {
+        self.at += self.source[self.at..].iter().take_while(|byte| is_skipped(**byte)).count();
     }
 
     /// Whether the last token is one of these symbols.
@@ -107,13 +102,11 @@ impl Lexer<'_> {
         if self.peek(0) == b'-' && self.follows(&[b"{{", b"{%"]) {
             self.at += 1;
         }
-        while is_space(self.peek(0)) {
-            self.at += 1;
-        }
+        self.skip(is_space);
         if self.at >= self.source.len() {
             return Ok(());
         }
-        if self.sign()? || self.symbol() {
+        if self.sign() || self.symbol() {
             return Ok(());
         }
         let start = self.at;
@@ -124,9 +117,7 @@ impl Lexer<'_> {
                 Kind::Number
             }
             byte if is_word(byte) => {
-                while is_word(self.peek(0)) {
-                    self.at += 1;
-                }
+                self.skip(is_word);
                 Kind::Name
             }
             byte => return self.fail(format!("unexpected character: {}", char::from(byte))),
@@ -147,14 +138,13 @@ impl Lexer<'_> {
             _ => (false, false),
         };
 
-        while self.at < self.source.len() && !matches!(self.source[self.at..], [b'{', b'%' | b'{' | b'#', ..]) {
-            self.at += 1;
-        }
-        let mut end = self.at;
-        let opens = |mark: u8| self.peek(0) == b'{' && self.peek(1) == mark;
-        if opens(b'%') || opens(b'#') || opens(b'-') {
-            end = self.start_of_line(start, end);
-        }
+        let opens = |pair: &[u8]| matches!(pair, [b'{', b'%' | b'{' | b'#']);
+        let len = self.source[start..].windows(2).position(opens);
+        self.at = len.map_or(self.source.len(), |len| start + len);
+        let end = match self.peek(1) {
+            b'%' | b'#' => self.start_of_line(start, self.at),
+            _ => self.at,
+        };
 
         let mut text = &self.source[start.min(end)..end];
         if strips_line_end {
@@ -164,7 +154,7 @@ impl Lexer<'_> {
         if strips_left {
             text = &text[text.iter().position(|byte| !is_blank(byte)).unwrap_or(text.len())..];
         }
-        if (opens(b'{') || opens(b'%') || opens(b'#')) && self.peek(2) == b'-' {
+        if self.peek(2) == b'-' {
             text = &text[..text.iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1)];
         }
         if text.is_empty() {
@@ -198,37 +188,28 @@ impl Lexer<'_> {
     }
 
     /// Reads a `+` or `-` that begins a value, with the digits after it.
-    fn sign(&mut self) -> Result<bool, Error> {
+    fn sign(&mut self) -> bool {
         let sign = self.peek(0);
         let closes_block = sign == b'-' && matches!(self.peek(1), b'%' | b'}');
-        if !matches!(sign, b'-' | b'+') || closes_block {
-            return Ok(false);
+        let kind = self.tokens.last().map(|token| token.kind);
+        let follows_value =
+            matches!(kind, Some(Kind::Name | Kind::Number | Kind::String)) || self.follows(&[b")", b"]"]);
+        if !matches!(sign, b'-' | b'+') || closes_block || follows_value {
+            return false;
         }
-        match self.last() {
-            None | Some(Kind::Text) => self.fail(format!("unexpected character: {}", char::from(sign))),
-            Some(Kind::Name | Kind::Number | Kind::String) => Ok(false),
-            _ if self.follows(&[b")", b"]"]) => Ok(false),
-            Some(_) => {
-                let start = self.at;
-                self.at += 1;
-                self.digits();
-                let kind = if self.at == start + 1 { Kind::Unary } else { Kind::Number };
-                self.push(kind, &self.source[start..self.at], start);
-                Ok(true)
-            }
-        }
+        let start = self.at;
+        self.at += 1;
+        self.digits();
+        let kind = if self.at == start + 1 { Kind::Unary } else { Kind::Number };
+        self.push(kind, &self.source[start..self.at], start);
+        true
     }
 
     fn digits(&mut self) {
-        let skip = |lexer: &mut Self| {
-            while lexer.peek(0).is_ascii_digit() {
-                lexer.at += 1;
-            }
-        };
-        skip(self);
+        self.skip(|byte| byte.is_ascii_digit());
         if self.peek(0) == b'.' && self.peek(1).is_ascii_digit() {
             self.at += 1;
-            skip(self);
+            self.skip(|byte| byte.is_ascii_digit());
         }
     }
 

@@ -23,7 +23,7 @@ use std::rc::Rc;
 
 use scopes::Scopes;
 
-use super::ast::{Expression, NameId, Node, Program, Property, Set, Statement};
+use super::ast::{Expression, NameId, Node, Program, Statement};
 use super::failure::{Failure, Outcome, failed};
 use super::value::{Run, Str, Value};
 use crate::error::{Error, Position};
@@ -110,7 +110,7 @@ impl<'p> Machine<'p> {
 
     /// Evaluates something that is at a place, one level deeper.
     fn at<T>(&mut self, at: u32, inner: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
-        self.run.charge_steps(1)?;
+        self.run.budget.steps(1)?;
         self.depth += 1;
         let result = match self.depth {
             0..=MOST_DEEP => inner(self),
@@ -141,13 +141,10 @@ impl<'p> Machine<'p> {
 
     /// Puts the arrays where they belong, those from number `first` on.
     fn write_arrays(&mut self, first: usize) -> Outcome<()> {
-        if self.arrays.len() == first {
-            return Ok(());
-        }
         let arrays = self.arrays.split_off(first);
-        self.run.charge_bytes(self.out.len() - arrays[0].0)?;
-        let tail = self.out.split_off(arrays[0].0);
-        let start = arrays[0].0;
+        let Some(&(start, _)) = arrays.first() else { return Ok(()) };
+        self.run.budget.bytes(self.out.len() - start)?;
+        let tail = self.out.split_off(start);
         let mut from = 0;
         for (at, array) in arrays {
             self.out.append(&tail.slice(from..at - start));
@@ -163,13 +160,8 @@ impl<'p> Machine<'p> {
         let Value::Array(array) = value else {
             return self.write(value);
         };
-        self.run.charge_steps(array.items.borrow().len())?;
+        self.run.budget.steps(array.items.borrow().len())?;
         array.items.borrow().iter().try_for_each(|item| self.write_items(item, depth + 1))
-    }
-
-    /// What a statement of this text is written as.
-    fn origin(&self) -> Origin {
-        if self.generation > 0 { self.turn.generated() } else { self.turn }
     }
 
     fn charge_writing(&mut self, count: usize) -> Outcome<()> {
@@ -178,29 +170,21 @@ impl<'p> Machine<'p> {
         self.run.charge_held(count)
     }
 
-    fn write_bytes(&mut self, bytes: &[u8], origin: Origin) -> Outcome<()> {
-        self.charge_writing(bytes.len() + 8)?;
-        self.out.push(bytes, origin);
+    fn write_text(&mut self, text: &Text) -> Outcome<()> {
+        self.charge_writing(text.num_bytes())?;
+        self.out.append_as(text, written(self.turn, self.generation));
         Ok(())
     }
 
     fn write(&mut self, value: &Value) -> Outcome<()> {
         match value {
-            Value::String(string) => {
-                self.charge_writing(string.text.num_bytes())?;
-                self.out.append_as(&string.text, |origin| {
-                    let origin = if origin.is_caller() || origin.message().is_some() { origin } else { self.turn };
-                    if self.generation > 0 { origin.generated() } else { origin }
-                });
-                Ok(())
-            }
+            Value::String(string) => self.write_text(&string.text),
             Value::Int(..) | Value::Float(_) | Value::Bool(_) => {
                 let text = value.as_text(&mut self.run)?;
-                let origin = if text.first_origin().is_caller() { text.first_origin() } else { self.origin() };
-                self.write_bytes(text.as_bytes(), origin)
+                self.write_text(&text)
             }
             Value::Array(_) => {
-                self.run.charge_bytes(32)?;
+                self.run.budget.bytes(32)?;
                 self.arrays.push((self.out.len(), value.clone()));
                 Ok(())
             }
@@ -225,8 +209,10 @@ impl<'p> Machine<'p> {
     fn statement(&mut self, statement: &'p Statement) -> Outcome<()> {
         match statement {
             Statement::Text(text) => {
-                self.run.charge_steps(1)?;
-                self.write_bytes(text, self.origin())
+                self.run.budget.steps(1)?;
+                self.charge_writing(text.len() + 8)?;
+                self.out.push(text, written(self.turn, self.generation)(Origin::TEMPLATE));
+                Ok(())
             }
             Statement::Write(expression) => {
                 let value = self.evaluate(expression)?;
@@ -234,7 +220,7 @@ impl<'p> Machine<'p> {
             }
             Statement::If(branches, otherwise) => self.if_block(branches, otherwise),
             Statement::For(each) => self.at(each.at, |machine| machine.for_block(each)),
-            Statement::Set(set) => self.at(set.at, |machine| machine.set(set)),
+            Statement::Set(at, parts) => self.at(*at, |machine| machine.set(parts)),
             Statement::Break => Err(Box::new(Failure::Break)),
             Statement::Continue => Err(Box::new(Failure::Continue)),
             Statement::Generation(begins) => {
@@ -255,20 +241,20 @@ impl<'p> Machine<'p> {
         self.at(at, |machine| machine.block(otherwise))
     }
 
-    fn set(&mut self, set: &'p Set) -> Outcome<()> {
-        let value = self.evaluate(&set.value)?;
-        match &set.target.node {
-            Node::Member(object, Property::Name(name)) => {
-                let target = self.evaluate(object)?;
-                let Value::Object(object) = &target else {
+    fn set(&mut self, [target, value]: &'p [Expression; 2]) -> Outcome<()> {
+        let value = self.evaluate(value)?;
+        match &target.node {
+            Node::Member(object, name) => {
+                let changed = self.evaluate(object)?;
+                let Value::Object(object) = &changed else {
                     return failed("cannot assign to a member of what is not an object");
                 };
-                self.run.charge_bytes(64)?;
-                self.run.change(&target, &value)?;
+                self.run.budget.bytes(64)?;
+                self.run.change(&changed, &value)?;
                 let key = Value::String(self.name(*name));
                 object.entries.borrow_mut().set(key, value)
             }
-            _ => self.assign(&set.target, &value),
+            _ => self.assign(target, &value),
         }
     }
 
@@ -293,5 +279,13 @@ impl<'p> Machine<'p> {
             (Node::Tuple(_), _) => failed(format!("cannot unpack {}", value.type_name())),
             _ => failed("cannot assign to this"),
         }
+    }
+}
+
+/// The origins of what is written in a turn: text that the template writes in none is text of this one.
+fn written(turn: Origin, generation: usize) -> impl Fn(Origin) -> Origin {
+    move |origin| {
+        let origin = if origin.is_caller() || origin.message().is_some() { origin } else { turn };
+        if generation > 0 { origin.generated() } else { origin }
     }
 }

@@ -8,21 +8,24 @@
 
 use crate::text::is_space;
 
-/// With six digits after the point, without the zeros at the end except the first.
-pub(crate) fn fixed(value: f64) -> String {
-    if !value.is_finite() {
-        return not_finite(value);
+/// As `printf` does, with [`general`] or [`fixed`] digits.
+pub(crate) fn shown(value: f64, is_general: bool) -> String {
+    if value.is_finite() {
+        return if is_general { general(value) } else { fixed(value) };
     }
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    format!("{sign}{}", if value.is_nan() { "nan" } else { "inf" })
+}
+
+/// With six digits after the point, without the zeros at the end except the first.
+fn fixed(value: f64) -> String {
     let digits = format!("{value:.6}");
     let digits = digits.trim_end_matches('0');
     if digits.ends_with('.') { format!("{digits}0") } else { digits.to_owned() }
 }
 
 /// With six significant digits, without the zeros at the end, and with an exponent if that is below -4 or above 5.
-pub(crate) fn general(value: f64) -> String {
-    if !value.is_finite() {
-        return not_finite(value);
-    }
+fn general(value: f64) -> String {
     let scientific = format!("{value:.5e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
@@ -36,11 +39,6 @@ pub(crate) fn general(value: f64) -> String {
 
 fn trim_zeros(digits: &str) -> &str {
     digits.trim_end_matches('0').trim_end_matches('.')
-}
-
-fn not_finite(value: f64) -> String {
-    let sign = if value.is_sign_negative() { "-" } else { "" };
-    format!("{sign}{}", if value.is_nan() { "nan" } else { "inf" })
 }
 
 /// The whole number that a text starts with, up to its first NUL. Nothing if there is none or it has more than 32 bits.
@@ -132,7 +130,7 @@ mod tests {
             (-f64::NAN.copysign(1.0), "-nan", "-nan"),
         ];
         for (value, with_fixed, with_general) in cases {
-            assert_eq!((fixed(value), general(value)), (with_fixed.to_owned(), with_general.to_owned()));
+            assert_eq!((shown(value, false), shown(value, true)), (with_fixed.to_owned(), with_general.to_owned()));
         }
     }
 

@@ -120,7 +120,7 @@ fn arithmetic(op: Operator, left: &Value, right: &Value) -> Outcome<Value> {
 
 fn repeat(run: &mut Run<'_>, text: &Text, count: i64) -> Outcome<Value> {
     let count = if text.is_empty() { 0 } else { usize::try_from(count).unwrap_or(0) };
-    run.charge_steps(count)?;
+    run.budget.steps(count)?;
     run.charge_string(text.len().saturating_mul(count), text.num_runs().saturating_mul(count))?;
     let mut repeated = Text::default();
     for _ in 0..count {
@@ -132,14 +132,14 @@ fn repeat(run: &mut Run<'_>, text: &Text, count: i64) -> Outcome<Value> {
 /// Whether two values are equal in the sense of `==`.
 pub(crate) fn equal(run: &mut Run<'_>, a: &Value, b: &Value) -> Outcome<bool> {
     match (a, b) {
-        (Value::String(a), Value::String(b)) => run.charge_steps(1 + a.text.len().min(b.text.len()) / 64)?,
+        (Value::String(a), Value::String(b)) => run.budget.steps(1 + a.text.len().min(b.text.len()) / 64)?,
         (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
             charge_walk(run, a, 0)?;
             charge_walk(run, b, 0)?;
         }
         _ => {}
     }
-    a.equals(b)
+    a.equals(b, 0)
 }
 
 /// Pays for comparing or hashing a value: one step for everything in it, once per level that it is at. Tuples that
@@ -147,12 +147,12 @@ pub(crate) fn equal(run: &mut Run<'_>, a: &Value, b: &Value) -> Outcome<bool> {
 /// into, since they are never equal.
 pub(crate) fn charge_walk(run: &mut Run<'_>, value: &Value, depth: usize) -> Outcome<()> {
     check_depth(depth)?;
-    run.charge_steps(1 + depth)?;
+    run.budget.steps(1 + depth)?;
     match value {
-        Value::String(string) => run.charge_steps(string.text.len() / 64),
+        Value::String(string) => Ok(run.budget.steps(string.text.len() / 64)?),
         Value::Array(array) if depth > 0 && !array.is_tuple => Ok(()),
         Value::Object(_) if depth > 0 => Ok(()),
-        _ => value.try_for_each_inner(|inner| charge_walk(run, inner, depth + 1)),
+        _ => value.inner().iter().try_for_each(|inner| charge_walk(run, inner, depth + 1)),
     }
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn contains(run: &mut Run<'_>, needle: &Value, haystack: &Value) -> O
         Value::Undefined(_) => Ok(false),
         Value::Array(array) => {
             for item in array.items.borrow().iter() {
-                run.charge_steps(1)?;
+                run.budget.steps(1)?;
                 if equal(run, needle, item)? {
                     return Ok(true);
                 }
@@ -173,7 +173,7 @@ pub(crate) fn contains(run: &mut Run<'_>, needle: &Value, haystack: &Value) -> O
             let Value::String(needle) = needle else {
                 return failed(format!("'in' a string needs a string, not {}", needle.type_name()));
             };
-            run.charge_steps(1 + (haystack.text.len() + needle.text.len()) / 16)?;
+            run.budget.steps(1 + (haystack.text.len() + needle.text.len()) / 16)?;
             Ok(memmem::find(haystack.text.as_bytes(), needle.text.as_bytes()).is_some())
         }
         Value::Object(object) => {
@@ -190,11 +190,11 @@ pub(crate) fn contains(run: &mut Run<'_>, needle: &Value, haystack: &Value) -> O
 pub(crate) fn compare(run: &mut Run<'_>, a: &Value, b: &Value, op: Operator) -> Outcome<bool> {
     use Value::{Bool, Float, Int, String};
 
-    run.charge_steps(1)?;
+    run.budget.steps(1)?;
     let holds = match (a, b) {
         (Int(..) | Float(_), Int(..) | Float(_)) => holds(op, &a.as_float()?, &b.as_float()?),
         (String(a), String(b)) => {
-            run.charge_steps(a.text.len().min(b.text.len()) / 64)?;
+            run.budget.steps(a.text.len().min(b.text.len()) / 64)?;
             holds(op, a.text.as_bytes(), b.text.as_bytes())
         }
         (String(a), Int(..) | Float(_)) => holds(op, a.text.as_bytes(), b.as_text(run)?.as_bytes()),

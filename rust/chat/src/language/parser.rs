@@ -9,7 +9,7 @@
 
 mod expressions;
 
-use super::ast::{Expression, For, Macro, Name, NameId, Node, Program, Set, Statement};
+use super::ast::{Expression, For, Macro, Name, NameId, Node, Program, Statement};
 use super::lexer::{Kind, Token};
 use crate::error::{Error, Position};
 
@@ -44,21 +44,19 @@ impl<'s> Parser<'s> {
         self.tokens.get(self.at + ahead)
     }
 
-    fn is(&self, kind: Kind) -> bool {
+    fn is_kind(&self, kind: Kind) -> bool {
         self.token(0).is_some_and(|token| token.kind == kind)
     }
 
-    fn is_symbol(&self, symbol: &str) -> bool {
-        self.is(Kind::Symbol) && self.token(0).is_some_and(|token| token.value == symbol.as_bytes())
+    /// Whether this symbol or name comes next.
+    fn is(&self, text: &str) -> bool {
+        self.is_ahead(0, text)
     }
 
-    fn is_name(&self, ahead: usize, name: &str) -> bool {
-        self.token(ahead).is_some_and(|token| token.kind == Kind::Name && token.value == name.as_bytes())
-    }
-
-    /// Whether `{% name` comes next, for one of these names.
-    fn is_statement(&self, names: &[&str]) -> bool {
-        self.is_symbol("{%") && names.iter().any(|name| self.is_name(1, name))
+    fn is_ahead(&self, ahead: usize, text: &str) -> bool {
+        let is_text =
+            |token: &&Token| matches!(token.kind, Kind::Symbol | Kind::Name) && token.value == text.as_bytes();
+        self.token(ahead).as_ref().is_some_and(is_text)
     }
 
     /// Where the next token is.
@@ -89,16 +87,9 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Takes the next token if it is this symbol.
-    fn takes(&mut self, symbol: &str) -> bool {
-        let is = self.is_symbol(symbol);
-        self.at += usize::from(is);
-        is
-    }
-
-    /// Takes the next token if it is this name.
-    fn takes_name(&mut self, name: &str) -> bool {
-        let is = self.is_name(0, name);
+    /// Takes the next token if it is this symbol or name.
+    fn takes(&mut self, text: &str) -> bool {
+        let is = self.is(text);
         self.at += usize::from(is);
         is
     }
@@ -130,9 +121,8 @@ impl<'s> Parser<'s> {
     /// Notes that a variable is set, or those of a tuple, or a parameter.
     fn set(&mut self, target: &Expression) {
         match &target.node {
-            Node::Name(id) => self.program.names[*id as usize].is_set = true,
+            Node::Name(id) | Node::KeywordArgument(id, _) => self.program.names[*id as usize].is_set = true,
             Node::Tuple(targets) => targets.iter().for_each(|target| self.set(target)),
-            Node::KeywordArgument(pair) => self.set(&pair[0]),
             _ => {}
         }
     }
@@ -158,28 +148,33 @@ impl<'s> Parser<'s> {
         })
     }
 
-    /// Statements up to one of these.
-    fn body(&mut self, ends: &[&str]) -> Result<Vec<Statement>, Error> {
+    /// Statements up to `{% name`, for one of these names, and that name.
+    fn body<'n>(&mut self, ends: &[&'n str]) -> Result<(Vec<Statement>, &'n str), Error> {
         let mut body = Vec::new();
-        while !self.is_statement(ends) {
+        loop {
+            let end = ends.iter().find(|end| self.is("{%") && self.is_ahead(1, end));
+            if let Some(end) = end {
+                self.at += 2;
+                return Ok((body, end));
+            }
             body.push(self.statement()?);
         }
-        Ok(body)
     }
 
     fn close(&mut self) -> Result<(), Error> {
         self.expect("%}")
     }
 
-    /// `{% name %}`. All of it except the last token is known to come next.
-    fn end(&mut self) -> Result<(), Error> {
-        self.at += 2;
-        self.close()
+    /// Statements up to `{% end %}`.
+    fn body_up_to(&mut self, end: &str) -> Result<Vec<Statement>, Error> {
+        let (body, _) = self.body(&[end])?;
+        self.close()?;
+        Ok(body)
     }
 
     fn block(&mut self) -> Result<Statement, Error> {
         let at = self.place();
-        if !self.is(Kind::Name) {
+        if !self.is_kind(Kind::Name) {
             return self.fail("unknown statement");
         }
         let name = &self.next()?.value;
@@ -191,12 +186,11 @@ impl<'s> Parser<'s> {
             b"call" => self.call_block(at),
             b"filter" => {
                 let mut filter = self.primary()?;
-                if matches!(filter.node, Node::Name(_)) && self.is_symbol("(") {
+                if matches!(filter.node, Node::Name(_)) && self.is("(") {
                     filter = self.call(filter)?;
                 }
                 self.close()?;
-                let body = Expression { at, node: Node::Captured(self.body(&["endfilter"])?) };
-                self.end()?;
+                let body = Expression { at, node: Node::Captured(self.body_up_to("endfilter")?) };
                 Ok(Statement::Write(Expression { at, node: self.filter(body, filter) }))
             }
             b"break" => self.close().map(|()| Statement::Break),
@@ -216,47 +210,41 @@ impl<'s> Parser<'s> {
 
     fn if_block(&mut self) -> Result<Statement, Error> {
         let mut branches = Vec::new();
-        let mut otherwise = Vec::new();
         loop {
             self.operators = 0;
             let condition = self.expression()?;
             self.close()?;
-            branches.push((condition, self.body(&["elif", "else", "endif"])?));
-            if self.is_statement(&["elif"]) {
-                self.at += 2;
-                continue;
+            let (body, end) = self.body(&["elif", "else", "endif"])?;
+            branches.push((condition, body));
+            if end != "elif" {
+                return Ok(Statement::If(branches, self.otherwise(end, "endif")?));
             }
-            if self.is_statement(&["else"]) {
-                self.end()?;
-                otherwise = self.body(&["endif"])?;
-            }
-            self.end()?;
-            return Ok(Statement::If(branches, otherwise));
         }
+    }
+
+    /// What is between `{% else`, if that is what a body ends with, and the end of the block.
+    fn otherwise(&mut self, body_end: &str, end: &str) -> Result<Vec<Statement>, Error> {
+        self.close()?;
+        if body_end == "else" { self.body_up_to(end) } else { Ok(Vec::new()) }
     }
 
     fn for_block(&mut self, at: u32) -> Result<Statement, Error> {
         let variable = self.sequence(Self::primary)?;
         self.set(&variable);
-        if !self.takes_name("in") {
+        if !self.takes("in") {
             return self.fail("expected 'in'");
         }
         let items = self.expression()?;
         let (items, condition) = match items.node {
-            Node::Select(select) => {
-                let [items, condition] = *select;
+            Node::Ternary(parts) if matches!(parts[2].node, Node::Blank) => {
+                let [condition, items, _] = *parts;
                 (items, Some(condition))
             }
             _ => (items, None),
         };
         self.close()?;
-        let body = self.body(&["endfor", "else"])?;
-        let mut otherwise = Vec::new();
-        if self.is_statement(&["else"]) {
-            self.end()?;
-            otherwise = self.body(&["endfor"])?;
-        }
-        self.end()?;
+        let (body, end) = self.body(&["endfor", "else"])?;
+        let otherwise = self.otherwise(end, "endfor")?;
         Ok(Statement::For(Box::new(For { at, variable, items, condition, body, otherwise })))
     }
 
@@ -267,12 +255,10 @@ impl<'s> Parser<'s> {
             self.sequence(Self::expression)?
         } else {
             self.close()?;
-            let body = self.body(&["endset"])?;
-            self.at += 2;
-            Expression { at, node: Node::Captured(body) }
+            Expression { at, node: Node::Captured(self.body(&["endset"])?.0) }
         };
         self.close()?;
-        Ok(Statement::Set(Box::new(Set { at, target, value })))
+        Ok(Statement::Set(at, Box::new([target, value])))
     }
 
     fn macro_block(&mut self, at: u32) -> Result<Statement, Error> {
@@ -281,8 +267,7 @@ impl<'s> Parser<'s> {
         let name = if let Node::Name(id) = target.node { Some(id) } else { None };
         let parameters = self.parameters()?;
         self.close()?;
-        let body = self.body(&["endmacro"])?;
-        self.end()?;
+        let body = self.body_up_to("endmacro")?;
         let node = match name {
             Some(name) => {
                 self.program.macros.push(Macro { at, name, parameters, body });
@@ -290,11 +275,11 @@ impl<'s> Parser<'s> {
             }
             None => Node::Invalid("the name of a macro must be a name"),
         };
-        Ok(Statement::Set(Box::new(Set { at, target, value: Expression { at, node } })))
+        Ok(Statement::Set(at, Box::new([target, Expression { at, node }])))
     }
 
     fn call_block(&mut self, at: u32) -> Result<Statement, Error> {
-        let parameters = if self.is_symbol("(") { self.parameters()? } else { Vec::new() };
+        let parameters = if self.is("(") { self.parameters()? } else { Vec::new() };
         let Node::Name(callee) = self.primary()?.node else {
             return self.fail("expected the name of a macro");
         };
@@ -303,8 +288,7 @@ impl<'s> Parser<'s> {
         self.program.names[name as usize].is_set = true;
         let arguments = self.arguments()?;
         self.close()?;
-        let body = self.body(&["endcall"])?;
-        self.end()?;
+        let body = self.body_up_to("endcall")?;
         self.program.macros.push(Macro { at, name, parameters, body });
         let node = Node::CallBlock(self.program.macros.len() - 1, callee, arguments);
         Ok(Statement::Write(Expression { at, node }))

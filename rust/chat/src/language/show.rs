@@ -82,7 +82,7 @@ struct Writer<'w, 'p> {
 
 impl Writer<'_, '_> {
     fn write(&mut self, text: &[u8], origin: Origin) -> Outcome<()> {
-        self.run.charge_bytes(text.len() + 8)?;
+        self.run.budget.bytes(text.len() + 8)?;
         self.out.extend(text, origin);
         Ok(())
     }
@@ -100,7 +100,7 @@ impl Writer<'_, '_> {
     /// A value that is not inside another. As Python shows it, a string is written with its parts.
     fn value(&mut self, value: &Value, depth: usize) -> Outcome<()> {
         check_depth(depth)?;
-        self.run.charge_steps(1)?;
+        self.run.budget.steps(1)?;
         let layout = self.layout;
         match value {
             Value::Bool(value) => {
@@ -108,10 +108,7 @@ impl Writer<'_, '_> {
                 self.write_str(if *value { yes } else { no })
             }
             Value::Int(value, origin) => self.write(value.to_string().as_bytes(), *origin),
-            Value::Float(float) => {
-                let format = if layout.is_json { numbers::general } else { numbers::fixed };
-                self.write(format(float.value).as_bytes(), float.origin)
-            }
+            Value::Float(float) => self.write(numbers::shown(float.value, layout.is_json).as_bytes(), float.origin),
             Value::Array(array) => {
                 let items = array.items.borrow();
                 let brackets = match (array.is_tuple && !layout.is_json, items.len()) {
@@ -124,14 +121,11 @@ impl Writer<'_, '_> {
             Value::Object(object) => {
                 let entries = object.entries.borrow();
                 self.items(["{", "}"], &entries, depth, |writer, (key, value)| {
-                    match key {
-                        Value::Int(..) | Value::Float(_) | Value::Bool(_) | Value::None | Value::Array(_)
-                            if layout.is_json =>
-                        {
-                            let key = key.as_text(writer.run)?;
-                            writer.quoted(&key)?;
-                        }
-                        _ => writer.item(key, depth + 1)?,
+                    if layout.is_json && !matches!(key, Value::KwArg(_)) {
+                        let key = key.as_text(writer.run)?;
+                        writer.quoted(&key)?;
+                    } else {
+                        writer.item(key, depth + 1)?;
                     }
                     writer.write_text(&layout.key_separator)?;
                     writer.item(value, depth + 1)
@@ -140,7 +134,6 @@ impl Writer<'_, '_> {
             Value::String(string) if layout.is_json => self.quoted(&string.text),
             _ if layout.is_json => self.write_str("null"),
             Value::String(string) => self.parts(&string.text),
-            Value::None => self.write_str("None"),
             Value::Undefined(Some(hint)) if !hint.text.is_empty() => {
                 self.write_str("Undefined (hint: '")?;
                 self.write_text(&hint.text)?;
@@ -153,8 +146,7 @@ impl Writer<'_, '_> {
                 function.this.iter().try_for_each(|this| self.value(this, depth + 1))?;
                 self.write_str(")")
             }
-            Value::Undefined(_) => self.write_str("Undefined"),
-            Value::KwArg(_) => self.write_str("KwArg"),
+            Value::Undefined(_) | Value::None | Value::KwArg(_) => self.write_str(&value.type_name()),
         }
     }
 
@@ -198,7 +190,7 @@ impl Writer<'_, '_> {
     fn new_line(&mut self, depth: usize) -> Outcome<()> {
         let Ok(indent) = usize::try_from(self.layout.indent) else { return Ok(()) };
         let count = indent.saturating_mul(depth);
-        self.run.charge_bytes(count.saturating_mul(2))?;
+        self.run.budget.bytes(count.saturating_mul(2))?;
         self.write_str(&("\n".to_owned() + &" ".repeat(count)))
     }
 
@@ -206,7 +198,7 @@ impl Writer<'_, '_> {
     fn quoted(&mut self, text: &Text) -> Outcome<()> {
         self.run.charge_text(text)?;
         let is_escaped = |byte: &&u8| **byte < 0x20 || matches!(**byte, b'"' | b'\\');
-        self.run.charge_bytes(16 * text.as_bytes().iter().filter(is_escaped).count())?;
+        self.run.budget.bytes(16 * text.as_bytes().iter().filter(is_escaped).count())?;
         self.out.extend(b"\"", Origin::TEMPLATE);
         self.out.extend_escaped(text);
         self.out.extend(b"\"", Origin::TEMPLATE);
@@ -240,7 +232,7 @@ fn escape_unicode(run: &mut Run<'_>, text: &Text) -> Outcome<Text> {
         let invalid = chunk.invalid().iter().map(|_| (char::REPLACEMENT_CHARACTER, 1));
         for (char, len) in chunk.valid().chars().map(|char| (char, char.len_utf8())).chain(invalid) {
             if is_inside && !char.is_ascii() {
-                run.charge_bytes(20)?;
+                run.budget.bytes(20)?;
                 for unit in char.encode_utf16(&mut [0; 2]) {
                     out.extend(format!("\\u{unit:04x}").as_bytes(), text.origin_at(at));
                 }

@@ -49,6 +49,11 @@ impl Template {
         &self.source
     }
 
+    /// Whether a text stands somewhere in its source.
+    pub(crate) fn contains(&self, text: impl AsRef<[u8]>) -> bool {
+        memchr::memmem::find(&self.source, text.as_ref()).is_some()
+    }
+
     /// Whether a text is one of its string constants.
     pub fn has_constant(&self, text: &[u8]) -> bool {
         self.program.strings.iter().any(|string| string == text)

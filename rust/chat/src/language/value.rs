@@ -19,7 +19,7 @@ pub(crate) use entries::Entries;
 pub(crate) use run::{Changed, Run};
 
 use super::failure::{Outcome, failed};
-use crate::text::{Origin, Text};
+use crate::text::{Origin, RUN_BYTES, Text};
 
 /// The deepest nesting of values that is walked: printed, compared, made JSON.
 pub(crate) const MOST_DEEP: usize = 200;
@@ -82,7 +82,7 @@ impl Str {
 
     /// What a string of `len` bytes and `num_runs` runs takes.
     pub(crate) fn cost(len: usize, num_runs: usize) -> usize {
-        size_of::<Self>().saturating_add(len).saturating_add(num_runs.saturating_mul(8))
+        size_of::<Self>().saturating_add(len).saturating_add(num_runs.saturating_mul(RUN_BYTES))
     }
 }
 
@@ -315,8 +315,7 @@ impl Value {
         let is_fixed = |value: &Self| Ok(value.is_immutable() && value.is_hashable(depth + 1)?);
         match self {
             Self::Undefined(_) | Self::Function(_) => Ok(false),
-            Self::Array(array) => all(array.items.borrow().iter(), is_fixed),
-            Self::Object(object) => all(object.entries.borrow().iter().map(|entry| &entry.1), is_fixed),
+            Self::Array(_) | Self::Object(_) => all(&self.inner(), is_fixed),
             _ => Ok(true),
         }
     }
@@ -324,11 +323,8 @@ impl Value {
     /// Whether two values are equal: `==`.
     ///
     /// Numbers and booleans are compared by what they are worth. Arrays and objects are equal only if they are hashable.
-    pub(crate) fn equals(&self, other: &Self) -> Outcome<bool> {
-        self.equals_at(other, 0)
-    }
-
-    fn equals_at(&self, other: &Self, depth: usize) -> Outcome<bool> {
+    /// Both are inside of `depth` others.
+    pub(crate) fn equals(&self, other: &Self, depth: usize) -> Outcome<bool> {
         Ok(match (self, other) {
             (Self::String(a), Self::String(b)) => a.text == b.text,
             (Self::Undefined(_), Self::Undefined(_)) | (Self::None, Self::None) => true,
@@ -336,20 +332,13 @@ impl Value {
             (Self::KwArg(a), Self::KwArg(b)) => {
                 Rc::ptr_eq(a, b) || a.name.text == b.name.text && same(&a.value, &b.value)
             }
-            (Self::Array(a), Self::Array(b)) => {
-                a.is_tuple == b.is_tuple
+            (Self::Array(_), Self::Array(_)) | (Self::Object(_), Self::Object(_)) => {
+                let (a, b) = (self.inner(), other.inner());
+                self.is_immutable() == other.is_immutable()
                     && self.is_hashable(depth)?
                     && other.is_hashable(depth)?
-                    && a.items.borrow().len() == b.items.borrow().len()
-                    && all(a.items.borrow().iter().zip(b.items.borrow().iter()), |(a, b)| a.equals_at(b, depth + 1))?
-            }
-            (Self::Object(a), Self::Object(b)) => {
-                self.is_hashable(depth)?
-                    && other.is_hashable(depth)?
-                    && a.entries.borrow().len() == b.entries.borrow().len()
-                    && all(a.entries.borrow().iter().zip(b.entries.borrow().iter()), |(a, b)| {
-                        Ok(a.0.equals_at(&b.0, depth + 1)? && a.1.equals_at(&b.1, depth + 1)?)
-                    })?
+                    && a.len() == b.len()
+                    && all(a.iter().zip(&b), |(a, b)| a.equals(b, depth + 1))?
             }
             _ => match (self.worth(), other.worth()) {
                 (Some(a), Some(b)) => a == b,
@@ -416,14 +405,14 @@ pub(crate) fn int_to_float(value: i64) -> f64 {
 }
 
 impl Value {
-    /// Visits the items of an array, or the keys and values of an object.
-    pub(crate) fn try_for_each_inner(&self, visit: impl FnMut(&Self) -> Outcome<()>) -> Outcome<()> {
+    /// The items of an array, or the keys and values of an object.
+    pub(crate) fn inner(&self) -> Vec<Self> {
         match self {
-            Self::Array(array) => array.items.borrow().iter().try_for_each(visit),
+            Self::Array(array) => array.items.borrow().clone(),
             Self::Object(object) => {
-                object.entries.borrow().iter().flat_map(|(key, value)| [key, value]).try_for_each(visit)
+                object.entries.borrow().iter().flat_map(|(key, value)| [key, value]).cloned().collect()
             }
-            _ => Ok(()),
+            _ => Vec::new(),
         }
     }
 

@@ -62,7 +62,9 @@ impl Caps {
         let marks = find(&with_string.messages, "0.content").marks();
         let is_array = marks & AS_ARRAY != 0;
         // The string may have been looked at as an array only to see what it is.
-        caps.supports_string_content = with_string.text.is_some_and(|text| !is_array || contains(&text, CONTENT));
+        caps.supports_string_content = with_string
+            .text
+            .is_some_and(|text| !is_array || memchr::memmem::find(text.as_bytes(), CONTENT.as_bytes()).is_some());
         caps.supports_typed_content = is_array;
         if marks & mark::IS_STRING != 0 {
             let with_array = run(r#"[{"role": "user", "content": []}]"#, "[]")?;
@@ -120,22 +122,10 @@ fn conversation(arguments: &str) -> String {
     )
 }
 
-fn contains(text: &Text, what: &str) -> bool {
-    memchr::memmem::find(text.as_bytes(), what.as_bytes()).is_some()
-}
-
 /// What a path of keys and indices leads to.
 fn find(value: &Value, path: &str) -> Value {
-    path.split('.').fold(value.clone(), |value, step| {
-        let found = match &value {
-            Value::Array(array) => step.parse().ok().and_then(|at: usize| array.items.borrow().get(at).cloned()),
-            Value::Object(object) => {
-                object.entries.borrow().get(&Value::string(Text::template(step))).ok().flatten().cloned()
-            }
-            _ => None,
-        };
-        found.unwrap_or(Value::UNDEFINED)
-    })
+    let inner = |value: Value, step| value.attribute(&Value::string(Text::template(step))).ok().flatten();
+    path.split('.').try_fold(value.clone(), inner).unwrap_or(Value::UNDEFINED)
 }
 
 fn is_used(value: &Value, path: &str) -> bool {

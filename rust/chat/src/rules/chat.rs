@@ -6,9 +6,9 @@
 //! 4. A handler for the template, if there is one, or the automatic one renders them.
 //!
 //! Source: `oaicompat_chat_params_parse` in `tools/server/server-common.cpp` and `common_chat_templates_apply` in
-//! `common/chat.cpp` of llama.cpp. Deviations: 1. With [`Closing::AsRequested`] and `add_generation_prompt` being false,
-//! and with [`Closing::Always`], a last assistant's message is closed; llama-server continues it. 2. No grammar and no
-//! parser for the answer are made.
+//! `common/chat.cpp` of llama.cpp. Deviations: 1. A last assistant's message is closed with [`Options::closes`], and
+//! without it if `add_generation_prompt` is false; llama-server continues it. 2. No grammar and no parser for the answer
+//! are made.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use super::caps::Caps;
 use super::handlers::Handler;
 use super::message::{MediaPlace, Reader};
-use super::params::{Closing, Continuation, Options, Params, Scene};
+use super::params::{Continuation, Options, Params, Scene};
 use super::request::Request;
 use super::thinking::Thinking;
 use super::warnings::{self, Warning};
@@ -64,7 +64,7 @@ pub struct Rendered {
 pub struct ChatTemplate {
     template: Template,
     /// What llama.cpp knows about it, if it does.
-    handler: Option<&'static Handler>,
+    handler: Option<&'static Handler<'static>>,
     /// Whether white space is taken away from both ends of contents: StepFun's model repeats itself otherwise.
     trims: bool,
     /// Whether it knows the role `developer`: gpt-oss does.
@@ -82,11 +82,10 @@ impl ChatTemplate {
     /// [`Error::Syntax`] if it cannot be read; [`Error::Limit`] if it is too long.
     pub fn new(source: &[u8]) -> Result<Self, Error> {
         let template = Template::new(&repaired(source))?;
-        let has = |what: &str| memchr::memmem::find(template.source(), what.as_bytes()).is_some();
         Ok(Self {
-            handler: Handler::of(template.source()),
-            trims: has("You have access to the following functions in JSONSchema format"),
-            knows_developer: has("<|channel|>"),
+            handler: Handler::of(&template),
+            trims: template.contains("You have access to the following functions in JSONSchema format"),
+            knows_developer: template.contains("<|channel|>"),
             template,
             caps: OnceLock::new(),
             thinking: OnceLock::new(),
@@ -107,7 +106,7 @@ impl ChatTemplate {
         let mut params = request.params()?;
         let mut reader = self.reader(request, options);
         params.messages = reader.messages(request.body().get("messages"))?;
-        decide_continuation(&mut params, options.closing)?;
+        decide_continuation(&mut params, options.closes)?;
         let mut found = Vec::new();
         let mut budget = Budget::new(request.num_bytes());
         let text = self.text(self.scene(options, now, &mut budget)?, &mut params, &mut found)?;
@@ -129,7 +128,8 @@ impl ChatTemplate {
         now: &Now,
     ) -> Result<Text, Error> {
         let mut params = request.params()?;
-        params.messages = self.reader(request, options).first(request.messages(), count)?;
+        params.messages = self.reader(request, options).messages(request.body().get("messages"))?;
+        params.messages.truncate(count);
         params.continuation = Continuation::None;
         params.add_generation_prompt = adds_prompt;
         let mut budget = Budget::new(request.num_bytes());
@@ -154,9 +154,8 @@ impl ChatTemplate {
     ) -> Result<Vec<Range<usize>>, Error> {
         Conversation {
             text,
-            runs: text.runs().collect(),
             roles: &request.roles(),
-            message: &|string| request.strings().message(string),
+            strings: request.strings(),
             render: &mut |count, adds_prompt| self.apply_first(request, count, adds_prompt, options, now),
             ends,
             has_generation: self.template.has_generation(),
@@ -173,18 +172,13 @@ impl ChatTemplate {
         }
     }
 
-    fn caps(&self, now: &Now, budget: &mut Budget) -> Result<&Caps, Error> {
-        match self.caps.get() {
-            Some(caps) => Ok(caps),
-            None => {
-                let caps = Caps::of(&self.template, now, budget)?;
-                Ok(self.caps.get_or_init(|| caps))
-            }
-        }
-    }
-
     fn scene<'a>(&'a self, options: &'a Options, now: &'a Now, budget: &'a mut Budget) -> Result<Scene<'a>, Error> {
-        Ok(Scene { template: &self.template, caps: self.caps(now, budget)?, options, cuts_added: true, now, budget })
+        let caps = match self.caps.get() {
+            Some(caps) => *caps,
+            None => Caps::of(&self.template, now, budget)?,
+        };
+        let caps = self.caps.get_or_init(|| caps);
+        Ok(Scene { template: &self.template, caps, options, now, budget })
     }
 
     fn text(&self, mut scene: Scene<'_>, params: &mut Params, warnings: &mut Vec<Warning>) -> Result<Text, Error> {
@@ -193,8 +187,7 @@ impl ChatTemplate {
             None => self.thinking(&mut scene)?,
         };
         // What llama-server finds when it starts.
-        let thinks = self.handler.map_or(thinking.exists, |handler| handler.thinks);
-        params.enable_thinking.get_or_insert(thinks);
+        params.enable_thinking.get_or_insert(self.handler.map_or(thinking.exists, Handler::thinks));
         add_dates(&mut params.variables, &self.template, scene.now);
 
         let messages = &mut params.messages;
@@ -205,7 +198,7 @@ impl ChatTemplate {
         }
         repairs::join_media(messages);
         content::adapt(messages, scene.caps);
-        if continued.is_some() {
+        if is_continued {
             messages.pop();
         }
         if !self.knows_developer {
@@ -219,61 +212,54 @@ impl ChatTemplate {
         }
 
         params.add_generation_prompt &= !is_continued;
-        params.continuation = resolved(params.continuation, continued.as_ref());
-        params.continue_message = continued;
+        // The role and the content are always there: `has_continuation`.
+        let is_empty = |last: &Object| last.len() == 2 && last.text("content").is_some_and(Text::is_empty);
+        params.continued = continued.filter(|last| !is_empty(last));
         match self.handler {
             Some(handler) => handler.prompt(&mut scene, params),
-            None => thinking.prompt(&mut scene, params),
+            None => thinking.handler().prompt(&mut scene, params),
         }
     }
 
     /// How the template writes thinking. It is kept for the first BOS and EOS.
     fn thinking(&self, scene: &mut Scene<'_>) -> Result<Cow<'_, Thinking>, Error> {
         let Options { bos, eos, .. } = scene.options;
-        match self.thinking.get() {
-            Some((known_bos, known_eos, thinking)) if (known_bos, known_eos) == (bos, eos) => {
-                Ok(Cow::Borrowed(thinking))
-            }
-            _ => {
-                let thinking = Thinking::of(scene)?;
-                let _ = self.thinking.set((bos.clone(), eos.clone(), thinking.clone()));
-                Ok(Cow::Owned(thinking))
-            }
+        if let Some((known_bos, known_eos, thinking)) = self.thinking.get()
+            && (known_bos, known_eos) == (bos, eos)
+        {
+            return Ok(Cow::Borrowed(thinking));
         }
+        let thinking = Thinking::of(scene)?;
+        let _ = self.thinking.set((bos.clone(), eos.clone(), thinking.clone()));
+        Ok(Cow::Owned(thinking))
     }
 }
 
 /// The template without conditions that no message of llama-server's fulfils, where two models' templates have them.
 fn repaired(source: &[u8]) -> Vec<u8> {
     const NEVER: &str = "{%- if false %}";
-    const REPAIRS: [(&str, &str, &str); 2] = [
+    const REPAIRS: [(&str, &str); 2] = [
         (
             "<|channel|>",
-            "in message.content or",
             "{%- if \"<|channel|>analysis<|message|>\" in message.content or \
              \"<|channel|>final<|message|>\" in message.content %}",
         ),
         (
             "[TOOL_CALLS]",
-            "if (message['content'] is none or",
             "{%- if (message['content'] is none or message['content'] == '' or message['content']|length == 0) and \
              (message['tool_calls'] is not defined or message['tool_calls'] is none or \
              message['tool_calls']|length == 0) %}",
         ),
     ];
     let Ok(text) = std::str::from_utf8(source) else { return source.into() };
-    let repairs = REPAIRS.iter().filter(|(token, sign, _)| text.contains(token) && text.contains(sign));
-    repairs.fold(text.to_owned(), |text, repair| text.replace(repair.2, NEVER)).into()
+    let repairs = REPAIRS.iter().filter(|(token, _)| text.contains(token));
+    repairs.fold(text.to_owned(), |text, (_, condition)| text.replace(condition, NEVER)).into()
 }
 
 /// Decides whether and how the last message is continued, and whether there is a generation prompt.
-fn decide_continuation(params: &mut Params, closing: Closing) -> Result<(), Error> {
+fn decide_continuation(params: &mut Params, closes: Option<bool>) -> Result<(), Error> {
     let is_assistant = |message: &Object| message.is("role", "assistant");
-    let closes = match closing {
-        Closing::AsRequested => !params.add_generation_prompt,
-        Closing::Never => false,
-        Closing::Always => true,
-    };
+    let closes = closes.unwrap_or(!params.add_generation_prompt);
     let field = format!("messages[{}]", params.messages.len().saturating_sub(1));
     let last = params.messages.last().filter(|last| is_assistant(last));
     if params.continuation == Continuation::None {
@@ -293,18 +279,6 @@ fn decide_continuation(params: &mut Params, closing: Closing) -> Result<(), Erro
         return Err(Error::request(field + ".tool_calls", "a message with tool calls cannot be continued"));
     }
     Ok(())
-}
-
-/// What is continued: the thinking, if there is nothing else in the message.
-fn resolved(continuation: Continuation, message: Option<&Object>) -> Continuation {
-    match (continuation, message) {
-        (Continuation::Auto, Some(last)) => {
-            let has_content = last.text("content").is_none_or(|text| !text.is_empty());
-            let only_thinks = last.get("reasoning_content").is_some() && !has_content;
-            if only_thinks { Continuation::Reasoning } else { Continuation::Content }
-        }
-        _ => continuation,
-    }
 }
 
 /// Adds the dates that every template can read.

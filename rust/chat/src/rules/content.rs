@@ -52,26 +52,17 @@ pub(crate) fn joined(parts: &[Json]) -> Text {
     for part in parts {
         let is_marker = part.is("type", MEDIA);
         if !is_marker && !follows_marker && !whole.is_empty() {
-            line_feed(&mut whole);
+            whole.extend(b"\n", whole.last_origin());
         }
         follows_marker = is_marker;
-        part.text("text").iter().for_each(|text| extend(&mut whole, text));
+        match part.text("text") {
+            // The whole takes on the origin even of an empty text.
+            Some(text) if whole.is_empty() => whole = text.clone(),
+            Some(text) => whole.extend_with(text),
+            None => {}
+        }
     }
     whole
-}
-
-/// Appends a line feed that has the origin of what it follows.
-pub(crate) fn line_feed(text: &mut Text) {
-    text.extend(b"\n", text.last_origin());
-}
-
-/// Appends a text, so that both are one part. An empty text takes on the origin of the other even if that is empty.
-pub(crate) fn extend(text: &mut Text, other: &Text) {
-    if text.is_empty() {
-        *text = other.clone();
-    } else {
-        text.extend_with(other);
-    }
 }
 
 /// Two texts with a line feed between them, which counts as a caller's.

@@ -2,7 +2,7 @@
 //! the last message of an assistant.
 //!
 //! 1. The first [`Handler`] of [`HANDLERS`] whose texts are all in the source is used.
-//! 2. It may rewrite the messages ([`messages`]).
+//! 2. It may [rewrite](messages) the messages.
 //! 3. The template is rendered; if a message is continued, with and without a generation prompt.
 //! 4. If a message is continued, its thinking and its content are written after the text, with markers around them.
 //!
@@ -18,154 +18,99 @@ mod table;
 
 use memchr::memmem;
 
-pub(crate) use self::continued::Continued;
 use self::table::HANDLERS;
 use super::params::{Continuation, Params, Scene};
 use super::render::render;
 use crate::error::Error;
-use crate::json::{Json, Object};
+use crate::json::Object;
+use crate::language::Template;
 use crate::text::{Origin, Text, num_shared};
 
 /// What is done for templates of one kind.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Handler {
+#[derive(Debug)]
+pub(crate) struct Handler<'a> {
     /// All of these stand in the source.
     has: &'static [&'static str],
     /// None of these does.
     lacks: &'static [&'static str],
-    rewriting: Rewriting,
+    /// Rewrites the messages of the parameters.
+    rewrite: fn(&mut Params, &Template) -> Result<(), Error>,
+    form: Form,
     /// What a continued message begins with.
-    opening: &'static str,
-    thinking: Thinking,
-    /// Whether models of this kind think.
-    pub(crate) thinks: bool,
+    opening: &'a [u8],
+    thinking: Thinking<'a>,
 }
 
-/// What is done to messages, or to the text.
+/// What is special about the text.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Rewriting {
-    None,
-    /// Thinking and text become parts.
-    Blocks,
-    /// Thinking stands in `thinking` too, and takes the place of content beside tool calls; the last `<|return|>`
-    /// becomes `<|end|>`.
+enum Form {
+    Plain,
+    /// The last `<|return|>` becomes `<|end|>`.
     Harmony,
-    /// Thinking stands in `thinking` too.
-    Thinking,
-    /// Messages of assistants all have thinking, if only an empty one. The markers around it depend on the effort.
+    /// The markers around thinking depend on the effort.
     Horizon,
-    /// Messages of users become parts with languages.
-    Languages,
-    /// Answers of tools get the order of the calls. Without thinking, `</think>` alone is written.
-    SortedAnswers,
+    /// Without thinking, `</think>` alone is written.
+    Closed,
     /// A turn begins unless one is open.
     Gemma,
-    /// The same, and answers of tools move into the message with the calls.
-    OldGemma,
     /// The generation prompt of the template comes before what a continued message begins with.
     Prompted,
+    /// The same, up to where it begins with that itself.
+    Found,
 }
 
 /// What becomes of a continued message's thinking.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Thinking {
+enum Thinking<'a> {
     /// It is written, and this after it if the content is continued.
-    Before(&'static str),
+    Before(&'a [u8]),
     /// It is dropped.
     Dropped,
     /// It is dropped, and the content is written even if the thinking is what is continued.
     Ignored,
 }
 
-impl Handler {
+impl<'a> Handler<'a> {
     /// The handler of a template. O(bytes): worth keeping.
-    pub(crate) fn of(source: &[u8]) -> Option<&'static Self> {
-        let has = |text: &&str| memmem::find(source, text.as_bytes()).is_some();
+    pub(crate) fn of(template: &Template) -> Option<&'static Handler<'static>> {
+        let has = |text: &&str| template.contains(text);
         HANDLERS.iter().find(|handler| handler.has.iter().all(has) && !handler.lacks.iter().any(has))
+    }
+
+    /// A handler of templates that write this before and after thinking. If nothing stands before it, none is written.
+    pub(crate) fn between(start: &'a [u8], end: &'a [u8]) -> Self {
+        let thinking = if start.is_empty() { Thinking::Dropped } else { Thinking::Before(end) };
+        Self { form: Form::Found, opening: start, thinking, ..table::PLAIN }
+    }
+
+    /// Whether models of this kind think.
+    pub(crate) fn thinks(&self) -> bool {
+        matches!(self.thinking, Thinking::Before(_))
     }
 
     /// The prompt. The messages of the parameters are used up.
     pub(crate) fn prompt(&self, scene: &mut Scene<'_>, params: &mut Params) -> Result<Text, Error> {
-        let given = std::mem::take(&mut params.messages);
-        let messages = match self.rewriting {
-            Rewriting::None | Rewriting::Gemma | Rewriting::Prompted => given,
-            Rewriting::Blocks => messages::as_blocks(given),
-            Rewriting::Harmony => messages::with_thinking(given, true),
-            Rewriting::Thinking => messages::with_thinking(given, false),
-            Rewriting::Horizon => {
-                messages::check_horizon(params)?;
-                messages::with_some_thinking(given)
-            }
-            Rewriting::Languages => messages::with_languages(given, &params.variables)?,
-            Rewriting::SortedAnswers => {
-                if let Some(schema @ Json::Object(_)) = params.json_schema.take()
-                    && scene.template.reads("response_format")
-                {
-                    params.variables.set("response_format", schema);
-                }
-                messages::with_sorted_answers(given)
-            }
-            Rewriting::OldGemma => messages::with_tool_responses(given)?,
-        };
+        (self.rewrite)(params, scene.template)?;
+        let messages = std::mem::take(&mut params.messages);
         let (mut prompt, asking) = renderings(scene, params, messages)?;
 
-        let lacks_turn = matches!(self.rewriting, Rewriting::Gemma | Rewriting::OldGemma)
-            && prompt.as_bytes().ends_with(b"<turn|>\n");
-        if self.rewriting == Rewriting::Harmony && !params.add_generation_prompt {
+        let lacks_turn = self.form == Form::Gemma && prompt.as_bytes().ends_with(b"<turn|>\n");
+        if self.form == Form::Harmony && !params.add_generation_prompt {
             replace_last(&mut prompt, b"<|return|>", b"<|end|>");
         } else if lacks_turn && params.add_generation_prompt {
-            prompt.push(b"<|turn>model\n", Origin::TEMPLATE);
+            prompt.push(continued::MODEL_TURN, Origin::TEMPLATE);
         }
-        if let Some(message) = params.continued() {
-            let text = self.continued(scene, params, message, &asking, lacks_turn)?;
+        if let Some(message) = &params.continued {
+            let text = self.continued(scene.template, params, message, &asking, lacks_turn)?;
             scene.budget.bytes(text.len())?;
             prompt.append(&text);
         }
         Ok(prompt)
     }
-
-    /// What is written for a message that is continued.
-    fn continued(
-        &self,
-        scene: &Scene<'_>,
-        params: &Params,
-        message: &Object,
-        asking: &Text,
-        lacks_turn: bool,
-    ) -> Result<Text, Error> {
-        let mut text = Continued::new(message, params.continuation);
-        let has_thinking = message.get("reasoning_content").is_some();
-        match (self.rewriting, self.thinking) {
-            (Rewriting::SortedAnswers, Thinking::Before(closing)) if !has_thinking => {
-                text.write("<｜Assistant｜>".as_bytes());
-                text.write(closing.as_bytes());
-            }
-            (Rewriting::Horizon, _) => {
-                let name = messages::horizon_thinking(params, scene.template.source())?;
-                text.write(format!("{}<{name}>\n", self.opening).as_bytes());
-                text.write_thinking(format!("</{name}>").as_bytes());
-            }
-            (rewriting, thinking) => {
-                match rewriting {
-                    Rewriting::Prompted => text.text.append(asking),
-                    _ if lacks_turn => text.write(b"<|turn>model\n"),
-                    _ => {}
-                }
-                text.write(self.opening.as_bytes());
-                match thinking {
-                    Thinking::Before(closing) => text.write_thinking(closing.as_bytes()),
-                    Thinking::Dropped => {}
-                    Thinking::Ignored => text.has_content = true,
-                }
-            }
-        }
-        text.write_content();
-        Ok(text.text)
-    }
 }
 
 /// The prompt before a message is continued, and, if one is, what the template writes to ask for an answer.
-pub(crate) fn renderings(scene: &mut Scene<'_>, params: &Params, messages: Vec<Object>) -> Result<(Text, Text), Error> {
+fn renderings(scene: &mut Scene<'_>, params: &Params, messages: Vec<Object>) -> Result<(Text, Text), Error> {
     if params.continuation == Continuation::None {
         return Ok((render(scene, params, messages, params.add_generation_prompt)?, Text::default()));
     }

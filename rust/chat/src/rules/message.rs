@@ -37,16 +37,12 @@ impl Reader<'_> {
     /// Reads the messages.
     pub(crate) fn messages(&mut self, messages: Option<&Json>) -> Result<Vec<Object>, Error> {
         match messages {
-            Some(Json::Array(messages)) => self.first(messages, messages.len()),
+            Some(Json::Array(messages)) => {
+                messages.iter().enumerate().map(|(number, message)| self.message(message, number)).collect()
+            }
             Some(other) => Err(Error::request("messages", format!("expected an array, got {}", other.kind()))),
             None => Err(Error::request("messages", "a request must have messages")),
         }
-    }
-
-    /// Reads the first messages.
-    pub(crate) fn first(&mut self, messages: &[Json], count: usize) -> Result<Vec<Object>, Error> {
-        let messages = messages.iter().take(count).enumerate();
-        messages.map(|(number, message)| self.message(message, number)).collect()
     }
 
     fn message(&mut self, given: &Json, number: usize) -> Result<Object, Error> {

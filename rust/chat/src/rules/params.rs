@@ -9,19 +9,6 @@ use crate::budget::Budget;
 use crate::clock::Now;
 use crate::json::{Json, Object};
 use crate::language::Template;
-use crate::text::Text;
-
-/// What becomes of a last message of the assistant's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Closing {
-    /// It is continued, unless the request sets `add_generation_prompt` to false without asking for a continuation.
-    #[default]
-    AsRequested,
-    /// It is continued, as by llama-server.
-    Never,
-    /// It is closed, unless the request asks for a continuation.
-    Always,
-}
 
 /// What is not in the request: the tokenizer's side, and what the caller of this crate chooses.
 #[derive(Clone, Debug, Default)]
@@ -30,14 +17,11 @@ pub struct Options {
     pub bos: String,
     /// The text of the EOS token.
     pub eos: String,
-    /// Whether the tokenizer adds a BOS. The prompt has none then.
-    pub add_bos: bool,
-    /// Whether the tokenizer adds an EOS. The prompt has none then.
-    pub add_eos: bool,
     /// What stands for an image, a sound or a film. Without it they are refused.
     pub media_marker: Option<String>,
-    /// What becomes of a last message of the assistant's.
-    pub closing: Closing,
+    /// Whether a last message of the assistant's is closed, unless the request asks for a continuation, or else continued,
+    /// as by llama-server. `None` closes it only if the request sets `add_generation_prompt` to false.
+    pub closes: Option<bool>,
 }
 
 /// Whether, and where, the last message is continued.
@@ -45,6 +29,7 @@ pub struct Options {
 pub(crate) enum Continuation {
     #[default]
     None,
+    /// Where it ends.
     Auto,
     Content,
     Reasoning,
@@ -60,23 +45,13 @@ pub(crate) struct Params {
     /// `None` is as the template has it.
     pub(crate) enable_thinking: Option<bool>,
     pub(crate) add_generation_prompt: bool,
-    /// First what is asked for. `Auto` is resolved before handlers see it, unless there are no messages.
     pub(crate) continuation: Continuation,
-    /// The message that is continued. `None` is one without anything in it.
-    pub(crate) continue_message: Option<Object>,
+    /// The message that is continued, if there is something in it.
+    pub(crate) continued: Option<Object>,
     /// Further variables: `chat_template_kwargs`, `reasoning_effort`, `documents`, the date.
     pub(crate) variables: Object,
     /// A schema of the answer. `None` is `null`.
     pub(crate) json_schema: Option<Json>,
-}
-
-impl Params {
-    /// The message that is continued, if there is something in it: `has_continuation`.
-    pub(crate) fn continued(&self) -> Option<&Object> {
-        // The role and the content are always there.
-        let is_empty = |last: &&Object| last.len() == 2 && last.text("content").is_some_and(Text::is_empty);
-        self.continue_message.as_ref().filter(|last| self.continuation != Continuation::None && !is_empty(last))
-    }
 }
 
 /// What is rendered with: the template and its surroundings.
@@ -84,8 +59,6 @@ pub(crate) struct Scene<'a> {
     pub(crate) template: &'a Template,
     pub(crate) caps: &'a Caps,
     pub(crate) options: &'a Options,
-    /// Whether the prompt loses a BOS and an EOS that the tokenizer adds.
-    pub(crate) cuts_added: bool,
     pub(crate) now: &'a Now,
     pub(crate) budget: &'a mut Budget,
 }

@@ -1,8 +1,9 @@
 //! Renders a template for one set of parameters.
 //!
-//! Source: `common_chat_template_direct_apply_impl` in `common/chat.cpp` of llama.cpp. Deviations: none.
+//! Source: `common_chat_template_direct_apply_impl` in `common/chat.cpp` of llama.cpp. Deviations: 1. A BOS and
+//! an EOS that the tokenizer adds are not taken off: [`encode`](crate::encode) has each of them once.
 
-use super::params::{Options, Params, Scene};
+use super::params::{Params, Scene};
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::language::Value;
@@ -47,15 +48,5 @@ pub(crate) fn render(
         variables.push((b"add_generation_prompt", Value::Bool(true)));
     }
 
-    let mut text = scene.template.run(variables, scene.now, None, scene.budget)?;
-    let Options { bos, eos, add_bos, add_eos, .. } = scene.options;
-    let bos = if scene.cuts_added && *add_bos { bos } else { "" };
-    let eos = if scene.cuts_added && *add_eos { eos } else { "" };
-    if text.as_bytes().starts_with(bos.as_bytes()) && !bos.is_empty() {
-        text = text.slice(bos.len()..text.len());
-    }
-    if text.as_bytes().ends_with(eos.as_bytes()) {
-        text.truncate(text.len() - eos.len());
-    }
-    Ok(text)
+    scene.template.run(variables, scene.now, None, scene.budget)
 }

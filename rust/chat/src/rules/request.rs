@@ -139,13 +139,8 @@ fn answer_format(body: &Json) -> Result<Option<Json>, Error> {
     let format = body.get("response_format").unwrap_or(&Json::Null);
     match format.text("type").map_or(&b""[..], Text::as_bytes) {
         b"json_object" => {
-            let is_empty = match schema {
-                None => true,
-                Some(Json::Object(object)) => object.is_empty(),
-                Some(Json::Array(items)) => items.is_empty(),
-                Some(_) => false,
-            };
-            if format.get("schema").is_some() || is_empty {
+            let is_empty = |schema: &Json| matches!(schema, Json::Object(_) | Json::Array(_)) && schema.is_blank();
+            if format.get("schema").is_some() || schema.is_none_or(is_empty) {
                 schema = Some(format.get("schema").filter(not_null).unwrap_or(&any));
             }
         }

@@ -5,11 +5,10 @@
 //! 2. A question is rendered with thinking on and off: the generation prompt may open thinking, or open and close it.
 //! 3. A tool call is rendered with thinking: some templates show thinking only there.
 //! 4. For some templates, a text in their source corrects the result.
-//! 5. [`Thinking::prompt`]: a continued message is written after the generation prompt, with the markers around its
+//! 5. [`Thinking::handler`]: a continued message is written after the generation prompt, with the markers around its
 //!    thinking even if it has none.
 //!
-//! Source: `analyze_template` and `analyze_reasoning` in `common/chat-diff-analyzer.cpp`, and `generate_parser` in
-//! `common/chat-auto-parser-generator.cpp`, of llama.cpp. Deviations: 1. Only what makes the prompt, as in
+//! Source: `analyze_template` and `analyze_reasoning` in `common/chat-diff-analyzer.cpp` of llama.cpp. Deviations: 1. Only what makes the prompt, as in
 //! [`handlers`](super::handlers): how a template writes content and tool calls is not analysed, and no template
 //! is refused because llama.cpp cannot analyse that. 2. As in `handlers`, 2.
 
@@ -20,12 +19,11 @@ mod probe;
 use memchr::memmem;
 
 use self::difference::{Piece, differing, pieces};
-use self::probe::{ANSWER, CALL, Probe, THINKING, THOUGHTFUL, USER};
-use super::handlers::{Continued, renderings};
-use super::params::{Params, Scene};
+use self::probe::{ANSWER, CALL, THINKING, THOUGHTFUL, USER, rendered};
+use super::handlers::Handler;
+use super::params::Scene;
 use crate::error::Error;
-use crate::json::Object;
-use crate::text::Text;
+use crate::language::Template;
 
 /// How many bytes at the end of one rendering are looked for in the other one.
 const ANCHOR_BYTES: usize = 64;
@@ -47,20 +45,18 @@ impl Thinking {
     /// # Errors
     /// [`Error::Limit`]: there is not enough left of the budget, which may be different another time.
     pub(crate) fn of(scene: &mut Scene<'_>) -> Result<Self, Error> {
-        let calls_tools = scene.caps.supports_tool_calls;
-        let mut probe = Probe::new(scene);
         let mut thinking = Self::default();
-        in_answers(&mut probe, &mut thinking)?;
-        in_questions(&mut probe, &mut thinking)?;
-        if calls_tools {
-            in_calls(&mut probe, &mut thinking)?;
+        in_answers(scene, &mut thinking)?;
+        in_questions(scene, &mut thinking)?;
+        if scene.caps.supports_tool_calls {
+            in_calls(scene, &mut thinking)?;
         }
-        thinking.put_right(scene.template.source());
+        thinking.put_right(scene.template);
         Ok(thinking)
     }
 
-    fn put_right(&mut self, source: &[u8]) {
-        let has = |text: &str| memmem::find(source, text.as_bytes()).is_some();
+    fn put_right(&mut self, template: &Template) {
+        let has = |text: &str| template.contains(text);
         let opens_with = |start: &str| Self { exists: true, start: start.into(), end: "</think>".into() };
         // Qwen's and DeepSeek's first thinking models.
         if !self.exists && has("content.split('</think>')") && !has("reasoning_content") && !has("<SPECIAL_12>") {
@@ -84,43 +80,21 @@ impl Thinking {
         }
     }
 
-    /// The prompt of a template with such markers. The messages of the parameters are used up.
-    pub(crate) fn prompt(&self, scene: &mut Scene<'_>, params: &mut Params) -> Result<Text, Error> {
-        let messages = std::mem::take(&mut params.messages);
-        let (mut prompt, asking) = renderings(scene, params, messages)?;
-        if let Some(message) = params.continued() {
-            let text = self.continued(params, message, &asking);
-            scene.budget.bytes(text.len())?;
-            prompt.append(&text);
-        }
-        Ok(prompt)
-    }
-
-    /// What is written for a message that is continued, after a text that is `asking` for an answer.
-    fn continued(&self, params: &Params, message: &Object, asking: &Text) -> Text {
-        let mut text = Continued::new(message, params.continuation);
-        text.text = asking.clone();
-        if !self.start.is_empty() {
-            if let Some(at) = memmem::find(asking.as_bytes(), &self.start) {
-                text.text.truncate(at);
-            }
-            text.write(&self.start);
-            text.write_thinking(&self.end);
-        }
-        text.write_content();
-        text.text
+    /// The handler of a template with such markers.
+    pub(crate) fn handler(&self) -> Handler<'_> {
+        Handler::between(&self.start, &self.end)
     }
 }
 
-fn in_answers(probe: &mut Probe<'_>, thinking: &mut Thinking) -> Result<(), Error> {
-    let without = probe.messages([USER, ANSWER])?;
-    let with = probe.messages([USER, THOUGHTFUL])?;
+fn in_answers(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
+    let without = rendered(scene, &[USER, ANSWER], false, None)?;
+    let with = rendered(scene, &[USER, THOUGHTFUL], false, None)?;
     let (Some(without), Some(with)) = (without, with) else { return Ok(()) };
     let thought = THINKING.as_bytes();
     if memmem::find(differing(&without, &with).1, thought).is_none() {
         return Ok(());
     }
-    if let Some(found) = markers::between(&with, thought, probe.scene.budget)? {
+    if let Some(found) = markers::between(&with, thought, scene.budget)? {
         thinking.exists = true;
         thinking.start = with[found.before].to_vec();
         thinking.end = with[found.spaces..found.after.end].to_vec();
@@ -137,8 +111,10 @@ fn after_thought(text: &[u8]) -> Option<Vec<u8>> {
     markers::following(text, at + THINKING.len()).map(|marker| text[marker].to_vec())
 }
 
-fn in_questions(probe: &mut Probe<'_>, thinking: &mut Thinking) -> Result<(), Error> {
-    let (Some(off), Some(on)) = (probe.question(false)?, probe.question(true)?) else { return Ok(()) };
+fn in_questions(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
+    let off = rendered(scene, &[USER], false, Some(false))?;
+    let on = rendered(scene, &[USER], false, Some(true))?;
+    let (Some(off), Some(on)) = (off, on) else { return Ok(()) };
     let (only_off, only_on) = differing(&off, &on);
     let off_trimmed = trim(only_off);
     let on_trimmed = trim(only_on);
@@ -187,16 +163,16 @@ fn added_markers(base: &[u8], extended: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     }
 }
 
-fn in_calls(probe: &mut Probe<'_>, thinking: &mut Thinking) -> Result<(), Error> {
-    let answer = probe.with_tools([USER, THOUGHTFUL])?;
-    let call = probe.with_tools([USER, CALL])?;
+fn in_calls(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
+    let answer = rendered(scene, &[USER, THOUGHTFUL], true, None)?;
+    let call = rendered(scene, &[USER, CALL], true, None)?;
     let (Some(answer), Some(call)) = (answer, call) else { return Ok(()) };
     let thought = THINKING.as_bytes();
     if memmem::find(&answer, thought).is_some() || memmem::find(&call, thought).is_none() {
         return Ok(());
     }
     thinking.exists = true;
-    match markers::between(&call, thought, probe.scene.budget)? {
+    match markers::between(&call, thought, scene.budget)? {
         Some(found) => {
             thinking.start = call[found.before].to_vec();
             thinking.end = call[found.after].to_vec();

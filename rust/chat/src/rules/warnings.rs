@@ -74,7 +74,7 @@ pub(crate) fn find(request: &Request, params: &Params, template: &Template, text
             warnings.push(Warning::new("unread-variable", Some(&name), None, text));
         }
     }
-    let has_documents = params.variables.get("documents").is_some_and(|given| !is_blank(given));
+    let has_documents = params.variables.get("documents").is_some_and(|given| !given.is_blank());
     for (field, is_given) in [("tools", params.tools.is_some()), ("documents", has_documents)] {
         if is_given && !template.reads(field) {
             warnings.push(Warning::new("unread", Some(field), None, format!("the template never reads {field}")));
@@ -94,12 +94,12 @@ fn unread_fields(request: &Request, template: &Template, warnings: &mut Vec<Warn
             }
             let is_one_of = |names: &[&str]| names.iter().any(|known| *name == **known);
             let is_twice = is_one_of(&REASONING) && message.get("reasoning_content").is_some();
-            if is_blank(value) || is_twice {
+            if value.is_blank() || is_twice {
                 continue;
             }
             let (code, who) = if !is_one_of(&PASSED) {
                 ("dropped-field", "llama-server drops")
-            } else if memchr::memmem::find(template.source(), name.as_bytes()).is_none() {
+            } else if !template.contains(name) {
                 ("unread-field", "the template never reads")
             } else {
                 continue;
@@ -121,16 +121,5 @@ fn left_out(request: &Request, text: &Text, warnings: &mut Vec<Warning>) {
             let text = format!("the template leaves out messages[{message}], whose role is '{role}'");
             warnings.push(Warning::new("left-out", None, Some(message), text));
         }
-    }
-}
-
-/// Whether there is nothing in a value.
-fn is_blank(value: &Json) -> bool {
-    match value {
-        Json::Null | Json::Bool(false) => true,
-        Json::String(text) => text.is_empty(),
-        Json::Array(items) => items.is_empty(),
-        Json::Object(object) => object.is_empty(),
-        _ => false,
     }
 }

@@ -12,7 +12,7 @@ impl<'p> Machine<'p> {
     pub(super) fn call_block(&mut self, number: usize, callee: NameId, arguments: &'p [Expression]) -> Outcome<Value> {
         let caller = self.program.macros[number].name;
         let callee = self.variable(callee);
-        self.run.charge_bytes(16 * self.scopes.slots.len())?;
+        self.run.budget.bytes(16 * self.scopes.slots.len())?;
         let slots = self.scopes.slots.clone();
         let arguments = self.evaluate_all(arguments)?;
         let scope = self.scopes.open();
@@ -29,7 +29,7 @@ impl<'p> Machine<'p> {
         self.run.begun = 0;
         for value in &arguments.values {
             if let Value::String(string) = value {
-                self.run.charge_steps(string.text.len() / 16)?;
+                self.run.budget.steps(string.text.len() / 16)?;
                 self.run.charge_text(&string.text)?;
             }
         }
@@ -52,7 +52,7 @@ impl<'p> Machine<'p> {
         let bound = self.bind(&definition.parameters, &arguments)?;
         let mut outer = None;
         if let Some(slots) = slots {
-            self.run.charge_bytes(16 * slots.len())?;
+            self.run.budget.bytes(16 * slots.len())?;
             outer = Some(std::mem::replace(&mut self.scopes, Scopes::new(slots.clone())));
         }
         let scope = self.scopes.open();
@@ -72,11 +72,11 @@ impl<'p> Machine<'p> {
     fn bind(&mut self, parameters: &'p [Expression], arguments: &Args) -> Outcome<Vec<(NameId, Value)>> {
         let mut bound = Vec::with_capacity(parameters.len());
         for (at, parameter) in parameters.iter().enumerate() {
-            let (key, default) = match &parameter.node {
-                Node::KeywordArgument(pair) => (&pair[0], Some(&pair[1])),
-                _ => (parameter, None),
+            let (name, default) = match &parameter.node {
+                Node::Name(name) => (*name, None),
+                Node::KeywordArgument(name, default) => (*name, Some(default)),
+                _ => return failed("a parameter must be a name"),
             };
-            let Node::Name(name) = key.node else { return failed("a parameter must be a name") };
             let value = match default {
                 _ if at < arguments.len() => arguments.named(&self.program.names[name as usize].text, at),
                 Some(default) => self.evaluate(default)?,
@@ -87,39 +87,41 @@ impl<'p> Machine<'p> {
         Ok(bound)
     }
 
-    pub(super) fn filter(&mut self, (name, arguments): &'p Filter, mut input: Value) -> Outcome<Value> {
-        let name = self.name(*name);
-        let text = name.text.as_bytes();
-        let mut values = self.evaluate_all(arguments.as_deref().unwrap_or_default())?;
-        let is_text = matches!(input, Value::String(_) | Value::Undefined(_));
-        let takes_text =
-            matches!(text, b"capitalize" | b"lower" | b"replace" | b"strip" | b"title" | b"upper" | b"wordcount");
-        if arguments.is_none() && takes_text && !is_text {
-            self.run.begun = 0;
-            input = Value::string(input.as_text(&mut self.run)?.into_owned());
+    /// The name of a filter or a test, and its arguments, the operand first.
+    fn applied(&mut self, operand: &'p Expression, (name, arguments): &'p Filter) -> Outcome<Args> {
+        let arguments = arguments.as_deref().unwrap_or_default();
+        let mut values = Vec::with_capacity(1 + arguments.len());
+        values.push(self.evaluate(operand)?);
+        for argument in arguments {
+            values.push(self.evaluate(argument)?);
         }
-        let Some(native) = self.method(&input, text)? else {
-            return failed(format!("{} has no filter '{}'", input.type_name(), name.text));
-        };
-        values.insert(0, input);
-        self.native(native, &Args { name, values })
+        Ok(Args { name: self.name(*name), values })
     }
 
-    pub(super) fn test(
-        &mut self,
-        operand: &'p Expression,
-        is_negated: bool,
-        (name, arguments): &'p Filter,
-    ) -> Outcome<Value> {
-        let operand = self.evaluate(operand)?;
-        let mut values = self.evaluate_all(arguments.as_deref().unwrap_or_default())?;
-        let name = self.name(*name);
-        let Some(native) = functions::test(name.text.as_bytes()) else {
-            return failed(format!("unknown test '{}'", name.text));
+    pub(super) fn filter(&mut self, operand: &'p Expression, filter: &'p Filter) -> Outcome<Value> {
+        let mut args = self.applied(operand, filter)?;
+        let name = args.name.text.as_bytes();
+        let input = &mut args.values[0];
+        let is_text = matches!(input, Value::String(_) | Value::Undefined(_));
+        let takes_text =
+            matches!(name, b"capitalize" | b"lower" | b"replace" | b"strip" | b"title" | b"upper" | b"wordcount");
+        if filter.1.is_none() && takes_text && !is_text {
+            self.run.begun = 0;
+            *input = Value::string(input.as_text(&mut self.run)?.into_owned());
+        }
+        let Some(native) = self.method(input, name)? else {
+            return failed(format!("{} has no filter '{}'", input.type_name(), args.name.text));
         };
-        self.run.note(&operand, if name.text == "string" { mark::USED | mark::IS_STRING } else { mark::USED });
-        values.insert(0, operand);
-        let result = self.native(native, &Args { name, values })?;
-        if is_negated { Ok(Value::Bool(!result.as_bool()?)) } else { Ok(result) }
+        self.native(native, &args)
+    }
+
+    pub(super) fn test(&mut self, operand: &'p Expression, test: &'p Filter) -> Outcome<Value> {
+        let args = self.applied(operand, test)?;
+        let name = args.name.text.as_bytes();
+        let Some(native) = functions::test(name) else {
+            return failed(format!("unknown test '{}'", args.name.text));
+        };
+        self.run.note(&args.values[0], if name == b"string" { mark::USED | mark::IS_STRING } else { mark::USED });
+        self.native(native, &args)
     }
 }

@@ -27,7 +27,7 @@ impl<'p> Machine<'p> {
         let outer = self.turn;
         let mut has_ended = false;
         for (at, item) in items.iter().enumerate() {
-            self.run.charge_steps(1)?;
+            self.run.budget.steps(1)?;
             if let Some(name) = self.loop_name {
                 let state = self.loop_state(&items, at);
                 self.scopes.set(name, state);
@@ -74,11 +74,11 @@ impl<'p> Machine<'p> {
         let items: Vec<Value> = match iterated {
             Value::Undefined(_) => Vec::new(),
             Value::Array(array) => {
-                self.run.charge_bytes(16 * array.items.borrow().len())?;
+                self.run.budget.bytes(16 * array.items.borrow().len())?;
                 array.items.borrow().clone()
             }
             Value::Object(object) => {
-                self.run.charge_bytes(128 * object.entries.borrow().len())?;
+                self.run.budget.bytes(128 * object.entries.borrow().len())?;
                 let entries = object.entries.borrow();
                 let item = |(key, value): &(Value, Value)| {
                     if is_pair { Value::sequence(vec![key.clone(), value.clone()], true) } else { key.clone() }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::super::ast::{Expression, NameId, Node, Property};
+use super::super::ast::{Expression, NameId, Node};
 use super::super::failure::{Outcome, failed};
 use super::super::operators::Operator;
 use super::super::value::{Args, Code, Entries, KwArg, Native, Str, Value, mark};
@@ -12,9 +12,7 @@ use crate::text::{Origin, Text};
 
 impl<'p> Machine<'p> {
     pub(super) fn name(&mut self, id: NameId) -> Rc<Str> {
-        let text = &self.program.names[id as usize].text;
-        let make = || Str::new(Text::template(text.as_slice()));
-        Rc::clone(self.names[id as usize].get_or_insert_with(make))
+        made(&mut self.names[id as usize], &self.program.names[id as usize].text)
     }
 
     pub(super) fn variable(&mut self, id: NameId) -> Value {
@@ -41,13 +39,12 @@ impl<'p> Machine<'p> {
     pub(super) fn evaluate(&mut self, expression: &'p Expression) -> Outcome<Value> {
         match &expression.node {
             Node::String(number) => {
-                self.run.charge_steps(1)?;
-                let text = &self.program.strings[*number as usize];
-                let make = || Str::new(Text::template(text.as_slice()));
-                Ok(Value::String(Rc::clone(self.strings[*number as usize].get_or_insert_with(make))))
+                self.run.budget.steps(1)?;
+                let number = *number as usize;
+                Ok(Value::String(made(&mut self.strings[number], &self.program.strings[number])))
             }
             Node::Name(id) => {
-                self.run.charge_steps(1)?;
+                self.run.budget.steps(1)?;
                 Ok(self.variable(*id))
             }
             Node::Int(value) => Ok(Value::int(*value)),
@@ -60,26 +57,30 @@ impl<'p> Machine<'p> {
             Node::String(_) | Node::Name(_) | Node::Int(_) | Node::Blank => Ok(Value::UNDEFINED),
             Node::Float(value) => Ok(Value::float(*value, Origin::TEMPLATE)),
             Node::Array(items) | Node::Tuple(items) => {
-                self.run.charge_bytes(64 + 16 * items.len())?;
+                self.run.budget.bytes(64 + 16 * items.len())?;
                 Ok(Value::sequence(self.evaluate_all(items)?, matches!(node, Node::Tuple(_))))
             }
             Node::Object(pairs) => self.object(pairs),
-            Node::Member(object, property) => {
+            Node::Member(object, name) => {
                 let object = self.evaluate(object)?;
-                self.member(&object, property)
+                self.member(&object, *name)
             }
+            Node::Item(parts) => {
+                let [object, key] = &**parts;
+                let object = self.evaluate(object)?;
+                let key = self.evaluate(key)?;
+                self.item(&object, key)
+            }
+            Node::Slice(parts) => self.slice(parts),
             Node::Call(callee, arguments) => {
                 let arguments = self.evaluate_all(arguments)?;
                 let callee = self.evaluate(callee)?;
                 self.call(&callee, arguments)
             }
-            Node::Filter(operand, filter) => {
-                let operand = self.evaluate(operand)?;
-                self.filter(filter, operand)
-            }
-            Node::Test { operand, is_negated, test } => self.test(operand, *is_negated, test),
+            Node::Filter(operand, filter) => self.filter(operand, filter),
+            Node::Test(operand, test) => self.test(operand, test),
             Node::Not(operand) => Ok(Value::Bool(!self.evaluate(operand)?.as_bool()?)),
-            Node::Sign { is_negative, operand } => match (self.evaluate(operand)?, is_negative) {
+            Node::Sign(is_negative, operand) => match (self.evaluate(operand)?, is_negative) {
                 (Value::Int(value, origin), true) => Ok(Value::Int(value.wrapping_neg(), origin)),
                 (Value::Float(float), true) => Ok(Value::float(-float.value, float.origin)),
                 (value @ (Value::Int(..) | Value::Float(_)), false) => Ok(value),
@@ -91,17 +92,9 @@ impl<'p> Machine<'p> {
                 let holds = self.evaluate(condition)?.as_bool()?;
                 self.evaluate(if holds { value } else { other })
             }
-            Node::Select(parts) => {
-                let [value, condition] = &**parts;
-                if self.evaluate(condition)?.as_bool()? { self.evaluate(value) } else { Ok(Value::UNDEFINED) }
-            }
-            Node::KeywordArgument(pair) => {
-                let [key, value] = &**pair;
-                let Node::Name(name) = key.node else {
-                    return failed("the key of a keyword argument must be a name");
-                };
+            Node::KeywordArgument(name, value) => {
                 let value = self.evaluate(value)?;
-                Ok(Value::KwArg(Rc::new(KwArg { name: self.name(name), value })))
+                Ok(Value::KwArg(Rc::new(KwArg { name: self.name(*name), value })))
             }
             Node::Captured(body) => self.captured(body),
             Node::Macro(number) => {
@@ -135,7 +128,7 @@ impl<'p> Machine<'p> {
     }
 
     pub(super) fn object(&mut self, pairs: &'p [(Expression, Expression)]) -> Outcome<Value> {
-        self.run.charge_bytes(128 + 48 * pairs.len())?;
+        self.run.budget.bytes(128 + 48 * pairs.len())?;
         let mut entries = Entries::with_capacity(pairs.len());
         for (key, value) in pairs {
             let key = self.evaluate(key)?;
@@ -158,32 +151,25 @@ impl<'p> Machine<'p> {
     }
 
     /// A member of an object. A method comes before a key of the same name.
-    pub(super) fn member(&mut self, object: &Value, property: &'p Property) -> Outcome<Value> {
-        let property = match property {
-            Property::Slice(parts) => return self.slice(object, parts),
-            Property::Computed(expression) => self.evaluate(expression)?,
-            Property::Name(name) => {
-                let name = self.name(*name);
-                if let Some(native) = self.method(object, name.text.as_bytes())? {
-                    return Ok(Value::function(name, Code::Native(native), Some(object.clone())));
-                }
-                Value::String(name)
-            }
-        };
-        self.member_of(object, property)
+    pub(super) fn member(&mut self, object: &Value, name: NameId) -> Outcome<Value> {
+        let name = self.name(name);
+        match self.method(object, name.text.as_bytes())? {
+            Some(native) => Ok(Value::function(name, Code::Native(native), Some(object.clone()))),
+            None => self.item(object, Value::String(name)),
+        }
     }
 
     /// What `object[property]` is.
-    pub(super) fn member_of(&mut self, object: &Value, property: Value) -> Outcome<Value> {
+    pub(super) fn item(&mut self, object: &Value, property: Value) -> Outcome<Value> {
         let missing = || Value::Undefined(Some(Str::new("object_property".into())));
         if property.is_undefined() {
             return Ok(missing());
         }
-        if let Value::Array(_) = property {
+        if !matches!(property, Value::String(_)) {
             operators::charge_walk(&mut self.run, &property, 0)?;
-        }
-        if !property.is_hashable(0)? {
-            return failed(format!("{} cannot be a key", property.type_name()));
+            if !property.is_hashable(0)? {
+                return failed(format!("{} cannot be a key", property.type_name()));
+            }
         }
         let value = match (object, &property) {
             (Value::Undefined(_), _) => return Ok(missing()),
@@ -204,9 +190,8 @@ impl<'p> Machine<'p> {
                 Ok(index) if index < string.text.len() => Value::string(string.text.slice(index..index + 1)),
                 _ => missing(),
             },
-            (Value::Array(_) | Value::String(_), Value::String(key)) => self.method_of(object, &key.text)?,
-            (Value::Array(_) | Value::String(_), _) => missing(),
             (_, Value::String(key)) => self.method_of(object, &key.text)?,
+            (Value::Array(_) | Value::String(_), _) => missing(),
             _ => return failed(format!("{} cannot be a key of {}", property.type_name(), object.type_name())),
         };
         let is_index = matches!(property, Value::Int(..) | Value::Bool(_)) && !matches!(object, Value::Object(_));
@@ -227,25 +212,30 @@ impl<'p> Machine<'p> {
     }
 
     /// `object[start:stop:step]`
-    pub(super) fn slice(&mut self, object: &Value, parts: &'p [Option<Expression>; 3]) -> Outcome<Value> {
-        let len = match object {
+    pub(super) fn slice(&mut self, [object, start, stop, step]: &'p [Expression; 4]) -> Outcome<Value> {
+        let object = self.evaluate(object)?;
+        let len = match &object {
             Value::Array(array) => array.items.borrow().len() as i64,
             Value::String(string) => string.text.len() as i64,
             _ => 0,
         };
-        let [start, stop, step] = parts;
-        let mut part = |part: &'p Option<Expression>, default| match part {
-            Some(part) => self.evaluate(part),
-            None => Ok(Value::int(default)),
+        let mut part = |part: &'p Expression, default| match part.node {
+            Node::Blank => Ok(Value::int(default)),
+            _ => self.evaluate(part),
         };
         let step = part(step, 1)?;
         let (first, last) = if step.as_int()? < 0 { (len - 1, -1) } else { (0, len) };
         let start = part(start, first)?;
         let stop = part(stop, last)?;
-        let Some(native) = self.method(object, b"slice")? else {
+        let Some(native) = self.method(&object, b"slice")? else {
             return failed(format!("{} cannot be sliced", object.type_name()));
         };
-        let arguments = Args { name: Str::new("slice".into()), values: vec![object.clone(), start, stop, step] };
+        let arguments = Args { name: Str::new("slice".into()), values: vec![object, start, stop, step] };
         self.native(native, &arguments)
     }
+}
+
+/// The string of a text of the template, made when it is needed first.
+fn made(string: &mut Option<Rc<Str>>, text: &[u8]) -> Rc<Str> {
+    Rc::clone(string.get_or_insert_with(|| Str::new(Text::template(text))))
 }

@@ -49,19 +49,23 @@ fn copy(run: &mut Run<'_>, array: &Array) -> Outcome<Vec<Value>> {
     Ok(array.items.borrow().clone())
 }
 
+impl Value {
+    /// The item of an array or an object that an attribute names.
+    pub(crate) fn attribute(&self, name: &Self) -> Outcome<Option<Self>> {
+        Ok(match (self, name) {
+            (_, Self::Undefined(_)) => None,
+            (Self::Array(array), Self::Int(..) | Self::Bool(_)) => array.item(name.as_int()?),
+            (Self::Array(array), Self::String(string)) => digits(string).and_then(|index| array.item(index)),
+            (Self::Object(object), _) => object.entries.borrow().get(name)?.cloned(),
+            _ => None,
+        })
+    }
+}
+
 /// The item of an array or an object that an attribute names, or `missing`.
 fn attribute_of(run: &mut Run<'_>, value: &Value, attribute: &Value, missing: &Value) -> Outcome<Value> {
-    let found = match (value, attribute) {
-        (_, Value::Undefined(_)) => None,
-        (Value::Array(array), Value::Int(..) | Value::Bool(_)) => array.item(attribute.as_int()?),
-        (Value::Array(array), Value::String(string)) => digits(string).and_then(|index| array.item(index)),
-        (Value::Object(object), _) => {
-            operators::charge_walk(run, attribute, 0)?;
-            object.entries.borrow().get(attribute)?.cloned()
-        }
-        _ => None,
-    };
-    Ok(found.unwrap_or_else(|| missing.clone()))
+    operators::charge_walk(run, attribute, 0)?;
+    Ok(value.attribute(attribute)?.unwrap_or_else(|| missing.clone()))
 }
 
 /// What an item is joined or ordered by: an attribute of it, or the item itself if none is named.
@@ -139,17 +143,12 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
             joined.extend_with(&separator);
         }
         let item = key_of(run, item, &attribute)?;
-        match &item {
-            Value::String(string) => {
-                run.charge_text(&string.text)?;
-                joined.extend_with(&string.text);
-            }
-            Value::Int(..) | Value::Float(_) => {
-                let text = item.as_text(run)?;
-                joined.extend_with(&text);
-            }
-            _ => return failed(format!("join takes strings and numbers, not {}", item.type_name())),
+        if !matches!(item, Value::String(_) | Value::Int(..) | Value::Float(_)) {
+            return failed(format!("join takes strings and numbers, not {}", item.type_name()));
         }
+        let text = item.as_text(run)?;
+        run.charge_text(&text)?;
+        joined.extend_with(&text);
     }
     Ok(Value::string(joined))
 }
@@ -178,7 +177,7 @@ fn append(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
         return failed("a tuple cannot be changed");
     }
     // A growing vector doubles.
-    run.charge_bytes(4 * size_of::<Value>())?;
+    run.budget.bytes(4 * size_of::<Value>())?;
     run.change(args.at(0)?, args.at(1)?)?;
     array.items.borrow_mut().push(args.at(1)?.clone());
     Ok(args.at(0)?.clone())
@@ -194,7 +193,7 @@ fn pop(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let Some(place) = place.ok().filter(|&place| place < len && !array.is_tuple) else {
         return failed(format!("cannot take item {index} out of {len}"));
     };
-    run.charge_steps(1 + (len - place) / 4)?;
+    run.budget.steps(1 + (len - place) / 4)?;
     Ok(array.items.borrow_mut().remove(place))
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
         b"values" => |run, args| list(run, args, |(_, value)| value.clone()),
         b"items" => |run, args| {
             let count = args.object(0)?.entries.borrow().len();
-            run.charge_bytes(count.saturating_mul(size_of::<Array>() + 2 * size_of::<Value>()))?;
+            run.budget.bytes(count.saturating_mul(size_of::<Array>() + 2 * size_of::<Value>()))?;
             list(run, args, |(key, value)| Value::sequence(vec![key.clone(), value.clone()], true))
         },
         b"length" => |_, args| Ok(Value::size(args.object(0)?.entries.borrow().len())),
@@ -32,7 +32,7 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
 /// `get(object, key, default)`
 fn get(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     args.check_len(2, 3)?;
-    run.charge_steps(1 + args.text(1)?.len() / 64)?;
+    run.budget.steps(1 + args.text(1)?.len() / 64)?;
     let value = args.object(0)?.entries.borrow().get(args.at(1)?)?.cloned();
     Ok(value.or_else(|| args.values.get(2).cloned()).unwrap_or(Value::None))
 }
@@ -48,7 +48,7 @@ fn dictsort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let comparison = if args.named("reverse", 3).as_bool()? { ">" } else { "<" };
     let by_value = matches!(args.named("by", 2), Value::String(by) if by.text == "value");
     let entries = args.object(0)?.entries.borrow();
-    run.charge_bytes(64 * entries.len())?;
+    run.budget.bytes(64 * entries.len())?;
     let mut order: Vec<usize> = (0..entries.len()).collect();
     let by: Vec<&Value> = entries.iter().map(|(key, value)| if by_value { value } else { key }).collect();
     introsort_by(&mut order, |a, b| compare(run, by[a], by[b], comparison))?;

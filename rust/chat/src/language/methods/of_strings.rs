@@ -12,7 +12,7 @@ use super::super::numbers;
 use super::super::show::tojson;
 use super::super::value::{Args, Native, Run, Value};
 use super::{default, places};
-use crate::text::{Origin, Text, is_space};
+use crate::text::{Origin, RUN_BYTES, Text, is_space};
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
     Some(match name {
@@ -81,7 +81,7 @@ fn split(run: &mut Run<'_>, args: &Args, from_end: bool) -> Outcome<Value> {
         memmem::find_iter(bytes, separator).take(most).collect()
     };
     places.sort_unstable();
-    run.charge_bytes((8 + size_of::<Value>()) * (places.len() + 1) + 8 * text.num_runs())?;
+    run.budget.bytes((8 + size_of::<Value>()) * (places.len() + 1) + RUN_BYTES * text.num_runs())?;
     let mut items = Vec::with_capacity(places.len() + 1);
     let mut start = 0;
     for end in places.into_iter().chain([bytes.len()]) {
@@ -108,8 +108,8 @@ fn replace(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let mut copied = 0;
     // An empty text is found before every byte and at the end.
     for place in memmem::find_iter(text.as_bytes(), old.as_bytes()).take_while(|_| old != new) {
-        run.charge_steps(1)?;
-        run.charge_bytes(new.len() + 8 * new.num_runs() + 8)?;
+        run.budget.steps(1)?;
+        run.budget.bytes(new.num_bytes() + 8)?;
         replaced.extend_with_range(text, copied..place);
         replaced.extend_with(new);
         copied = place + old.len();
@@ -174,7 +174,7 @@ fn slice(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let text = args.text(0)?;
     let places = places(args, text.len())?;
     let count = places.clone().count();
-    run.charge_steps(count)?;
+    run.budget.steps(count)?;
     run.charge_string(count, text.num_runs().min(count))?;
     let mut sliced = Text::default();
     for place in places {
@@ -194,7 +194,7 @@ fn indent(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
             let Ok(width) = usize::try_from(width) else {
                 return failed("cannot indent by a negative number");
             };
-            run.charge_bytes(width)?;
+            run.budget.bytes(width)?;
             Text::new(vec![b' '; width], Origin::TEMPLATE)
         }
         Value::String(width) => width.text.clone(),
@@ -213,7 +213,7 @@ fn indent(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
             indented.extend_with_range(text, start - 1..start);
         }
         if if is_first { indents_first } else { end > start || indents_blank } {
-            run.charge_bytes(width.len() + 8 * width.num_runs() + 8)?;
+            run.budget.bytes(width.num_bytes() + 8)?;
             indented.extend_with(&width);
         }
         indented.extend_with_range(text, start..end);

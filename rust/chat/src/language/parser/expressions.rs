@@ -1,9 +1,9 @@
 //! Expressions, by how closely their operators bind.
 
-use super::super::ast::{Expression, Filter, NameId, Node, Property};
+use super::super::ast::{Expression, Filter, NameId, Node};
 use super::super::lexer::Kind;
 use super::super::operators::{LEVELS, Operator, joins};
-use super::super::{functions, methods};
+use super::super::{functions, methods, numbers};
 use super::{MOST_OPERATORS, Parser};
 use crate::error::Error;
 
@@ -16,7 +16,7 @@ impl Parser<'_> {
     pub(super) fn sequence(&mut self, item: fn(&mut Self) -> Result<Expression, Error>) -> Result<Expression, Error> {
         let at = self.place();
         let first = item(self)?;
-        if !self.is_symbol(",") {
+        if !self.is(",") {
             return Ok(first);
         }
         let mut items = vec![first];
@@ -30,16 +30,12 @@ impl Parser<'_> {
         self.nested(|parser| {
             let value = parser.operators(OR)?;
             let at = parser.place();
-            if !parser.takes_name("if") {
+            if !parser.takes("if") {
                 return Ok(value);
             }
             let condition = parser.operators(OR)?;
-            let node = if parser.takes_name("else") {
-                Node::Ternary(Box::new([condition, value, parser.expression()?]))
-            } else {
-                Node::Select(Box::new([value, condition]))
-            };
-            Ok(Expression { at, node })
+            let other = if parser.takes("else") { parser.expression()? } else { Expression { at, node: Node::Blank } };
+            Ok(Expression { at, node: Node::Ternary(Box::new([condition, value, other])) })
         })
     }
 
@@ -47,7 +43,7 @@ impl Parser<'_> {
     fn operators(&mut self, level: usize) -> Result<Expression, Error> {
         if level == NOT {
             let at = self.place();
-            if !self.takes_name("not") {
+            if !self.takes("not") {
                 return self.operators(NOT + 1);
             }
             let operand = self.nested(|parser| parser.operators(NOT))?;
@@ -73,7 +69,7 @@ impl Parser<'_> {
     fn operator(&self, level: usize) -> Option<Operator> {
         let token = self.token(0)?;
         let symbol: &[u8] = match token.kind {
-            Kind::Name if token.value == b"not" && self.is_name(1, "in") => b"not in",
+            Kind::Name if token.value == b"not" && self.is_ahead(1, "in") => b"not in",
             Kind::Name | Kind::Symbol => &token.value,
             _ => return None,
         };
@@ -92,13 +88,13 @@ impl Parser<'_> {
         let mut operand = self.filters()?;
         loop {
             let at = self.place();
-            if !self.takes_name("is") {
+            if !self.takes("is") {
                 return Ok(operand);
             }
             self.count_operator()?;
-            let is_negated = self.takes_name("not");
+            let is_negated = self.takes("not");
             let mut test = self.primary()?;
-            if self.is_symbol("(") {
+            if self.is("(") {
                 test = self.call(test)?;
             } else if self.begins_argument() {
                 let at = self.place();
@@ -110,11 +106,14 @@ impl Parser<'_> {
                     if functions::test(&self.program.names[test.0 as usize].text).is_none() {
                         self.note_unknown(at, "test", test.0);
                     }
-                    Node::Test { operand: Box::new(operand), is_negated, test }
+                    Node::Test(Box::new(operand), test)
                 }
                 None => Node::Invalid("this cannot be a test"),
             };
             operand = Expression { at, node };
+            if is_negated {
+                operand = Expression { at, node: Node::Not(Box::new(operand)) };
+            }
         }
     }
 
@@ -122,8 +121,8 @@ impl Parser<'_> {
     fn begins_argument(&self) -> bool {
         match self.token(0).map(|token| token.kind) {
             Some(Kind::Number | Kind::String) => true,
-            Some(Kind::Symbol) => self.is_symbol("{") || self.is_symbol("["),
-            Some(Kind::Name) => !["and", "or", "else"].iter().any(|name| self.is_name(0, name)),
+            Some(Kind::Symbol) => self.is("{") || self.is("["),
+            Some(Kind::Name) => !["and", "or", "else"].iter().any(|name| self.is(name)),
             _ => false,
         }
     }
@@ -142,7 +141,7 @@ impl Parser<'_> {
             }
             self.count_operator()?;
             let mut filter = self.primary()?;
-            if self.is_symbol("(") {
+            if self.is("(") {
                 filter = self.call(filter)?;
             }
             operand = Expression { at, node: self.filter(operand, filter) };
@@ -168,7 +167,7 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Result<Expression, Error> {
         let at = self.place();
-        if !self.is(Kind::Unary) {
+        if !self.is_kind(Kind::Unary) {
             let primary = self.primary()?;
             if let Node::Name(id) = primary.node {
                 self.read(id);
@@ -177,7 +176,7 @@ impl Parser<'_> {
         }
         let is_negative = self.next()?.value == b"-";
         let operand = Box::new(self.nested(Self::unary)?);
-        Ok(Expression { at, node: Node::Sign { is_negative, operand } })
+        Ok(Expression { at, node: Node::Sign(is_negative, operand) })
     }
 
     /// Members and calls after a value.
@@ -185,23 +184,22 @@ impl Parser<'_> {
         loop {
             let mut at = self.place();
             let node = if self.takes(".") {
-                let node = match self.primary()?.node {
-                    node @ (Node::Name(_) | Node::Int(0..)) => node,
-                    Node::Int(_) => Node::Invalid("a member cannot be a negative number"),
-                    _ => Node::Invalid("a member must be a name"),
-                };
-                let property = match node {
-                    Node::Name(id) => Property::Name(id),
-                    node => Property::Computed(Box::new(Expression { at, node })),
-                };
-                Node::Member(Box::new(object), property)
+                match self.primary()?.node {
+                    Node::Name(id) => Node::Member(Box::new(object), id),
+                    index => {
+                        let node = match index {
+                            Node::Int(0..) => index,
+                            Node::Int(_) => Node::Invalid("a member cannot be a negative number"),
+                            _ => Node::Invalid("a member must be a name"),
+                        };
+                        Node::Item(Box::new([object, Expression { at, node }]))
+                    }
+                }
             } else if self.takes("[") {
-                let property = self.subscript()?;
-                self.expect("]")?;
-                Node::Member(Box::new(object), property)
-            } else if self.is_symbol("(") {
+                self.subscript(object)?
+            } else if self.is("(") {
                 // A method fails where its name is.
-                if let Node::Member(_, Property::Name(_)) = object.node {
+                if let Node::Member(..) = object.node {
                     at = object.at;
                 }
                 Node::Call(Box::new(object), self.arguments()?)
@@ -220,27 +218,27 @@ impl Parser<'_> {
         self.members(Expression { at, node: Node::Call(Box::new(callee), arguments) })
     }
 
-    /// What is between brackets: an expression, a slice, or nothing.
-    fn subscript(&mut self) -> Result<Property, Error> {
+    /// What is between brackets, up to the end: an expression, a slice, or nothing.
+    fn subscript(&mut self, object: Expression) -> Result<Node, Error> {
         let at = self.place();
+        let blank = || Expression { at, node: Node::Blank };
         let mut parts = Vec::new();
         let mut is_slice = false;
-        while !self.is_symbol("]") {
+        while !self.takes("]") {
             if self.takes(":") {
-                parts.push(None);
+                parts.push(blank());
                 is_slice = true;
             } else {
-                parts.push(Some(self.expression()?));
+                parts.push(self.expression()?);
                 is_slice |= self.takes(":");
             }
         }
         let mut parts = parts.into_iter();
+        let mut part = || parts.next().unwrap_or_else(blank);
         if is_slice {
-            let mut part = || parts.next().flatten();
-            return Ok(Property::Slice(Box::new([part(), part(), part()])));
+            return Ok(Node::Slice(Box::new([object, part(), part(), part()])));
         }
-        let blank = || Expression { at, node: Node::Blank };
-        Ok(Property::Computed(Box::new(parts.next().flatten().unwrap_or_else(blank))))
+        Ok(Node::Item(Box::new([object, part()])))
     }
 
     /// Arguments in parentheses.
@@ -252,14 +250,18 @@ impl Parser<'_> {
                 parser.expression()?;
                 return Ok(Expression { at, node: Node::Invalid("llama.cpp cannot unpack arguments") });
             }
-            let has_equals = parser.token(1).is_some_and(|token| token.kind == Kind::Symbol && token.value == b"=");
-            let is_keyword = parser.is(Kind::Name) && has_equals && !parser.is_name(0, "not");
+            let is_keyword = parser.is_kind(Kind::Name) && parser.is_ahead(1, "=") && !parser.is("not");
             let argument = if is_keyword { parser.primary()? } else { parser.expression()? };
             let at = parser.place();
             if !parser.takes("=") {
                 return Ok(argument);
             }
-            Ok(Expression { at, node: Node::KeywordArgument(Box::new([argument, parser.expression()?])) })
+            let value = Box::new(parser.expression()?);
+            let node = match argument.node {
+                Node::Name(id) => Node::KeywordArgument(id, value),
+                _ => Node::Invalid("the key of a keyword argument must be a name"),
+            };
+            Ok(Expression { at, node })
         })
     }
 
@@ -273,7 +275,7 @@ impl Parser<'_> {
             },
             (Kind::String, _) => {
                 let mut value = token.value.clone();
-                while self.is(Kind::String) {
+                while self.is_kind(Kind::String) {
                     value.extend_from_slice(&self.next()?.value);
                 }
                 self.program.strings.push(value);
@@ -321,11 +323,8 @@ fn named(expression: Expression) -> Option<Filter> {
 }
 
 fn number(digits: &[u8]) -> Option<Node> {
-    let text = std::str::from_utf8(digits).ok()?;
-    if !digits.contains(&b'.') {
-        return text.parse().ok().map(Node::Int);
+    if digits.contains(&b'.') {
+        return numbers::parse_float(digits).map(Node::Float);
     }
-    let value: f64 = text.parse().ok()?;
-    let is_zero = digits.iter().all(|byte| !(b'1'..=b'9').contains(byte));
-    (value.is_normal() || is_zero).then_some(Node::Float(value))
+    std::str::from_utf8(digits).ok()?.parse().ok().map(Node::Int)
 }

@@ -56,34 +56,27 @@ impl Args {
 
     /// The argument at a place, a string.
     pub(crate) fn text(&self, at: usize) -> Outcome<&Text> {
-        match self.at(at)? {
-            Value::String(string) => Ok(&string.text),
-            value => self.expected("a string", value),
-        }
+        self.of_type(at, "a string", |value| if let Value::String(string) = value { Some(&string.text) } else { None })
     }
 
     /// The argument at a place, a whole number.
     pub(crate) fn int(&self, at: usize) -> Outcome<i64> {
-        match self.at(at)? {
-            Value::Int(value, _) => Ok(*value),
-            value => self.expected("a whole number", value),
-        }
+        self.of_type(at, "a whole number", |value| if let Value::Int(int, _) = value { Some(*int) } else { None })
     }
 
     /// The argument at a place, an array.
     pub(crate) fn array(&self, at: usize) -> Outcome<&Array> {
-        match self.at(at)? {
-            Value::Array(array) => Ok(array),
-            value => self.expected("an array", value),
-        }
+        self.of_type(at, "an array", |value| if let Value::Array(array) = value { Some(&**array) } else { None })
     }
 
     /// The argument at a place, an object.
     pub(crate) fn object(&self, at: usize) -> Outcome<&Object> {
-        match self.at(at)? {
-            Value::Object(object) => Ok(object),
-            value => self.expected("an object", value),
-        }
+        self.of_type(at, "an object", |value| if let Value::Object(object) = value { Some(&**object) } else { None })
+    }
+
+    fn of_type<'a, T>(&'a self, at: usize, what: &str, typed: fn(&'a Value) -> Option<T>) -> Outcome<T> {
+        let value = self.at(at)?;
+        typed(value).map_or_else(|| self.expected(what, value), Ok)
     }
 
     pub(crate) fn expected<T>(&self, what: &str, value: &Value) -> Outcome<T> {

@@ -17,7 +17,7 @@ const INDEXED: usize = 12;
 pub(crate) struct Entries {
     pairs: Vec<(Value, Value)>,
     /// Where each key is in `pairs`.
-    index: Option<HashMap<Key, usize>>,
+    index: Option<HashMap<Value, usize>>,
 }
 
 impl Entries {
@@ -38,8 +38,8 @@ impl Entries {
     /// Where a key is, if the value can be one. NaN is never found.
     fn place(&self, key: &Value) -> Option<usize> {
         match &self.index {
-            Some(index) => index.get(&Key(key.clone())).copied(),
-            None => self.pairs.iter().position(|pair| is_equal(&pair.0, key)),
+            Some(index) => index.get(key).copied(),
+            None => self.pairs.iter().position(|pair| pair.0 == *key),
         }
     }
 
@@ -60,7 +60,7 @@ impl Entries {
         if self.pairs.len() >= INDEXED {
             let first = self.index.as_ref().map_or(0, HashMap::len);
             let index = self.index.get_or_insert_default();
-            index.extend(self.pairs.iter().enumerate().skip(first).map(|(at, pair)| (Key(pair.0.clone()), at)));
+            index.extend(self.pairs.iter().enumerate().skip(first).map(|(at, pair)| (pair.0.clone(), at)));
         }
     }
 }
@@ -81,32 +81,26 @@ fn check_key(key: &Value) -> Outcome<()> {
     }
 }
 
-/// Whether two keys are equal. Keys were walked before, so that they are not too deep.
-fn is_equal(a: &Value, b: &Value) -> bool {
-    a.equals(b).unwrap_or(false)
-}
-
-/// A key by its value. The hash has a random seed, so that no template can find many keys that have the same.
-#[derive(Debug)]
-struct Key(Value);
-
-impl PartialEq for Key {
+impl PartialEq for Value {
+    /// Whether two keys are equal. Keys were walked before, so that they are not too deep.
     fn eq(&self, other: &Self) -> bool {
-        is_equal(&self.0, &other.0)
+        match (self, other) {
+            // Most keys.
+            (Self::String(a), Self::String(b)) => a.text == b.text,
+            _ => self.equals(other, 0).unwrap_or(false),
+        }
     }
 }
 
-impl Eq for Key {}
+impl Eq for Value {}
 
-impl Hash for Key {
+impl Hash for Value {
+    /// Of a key. The hash has a random seed, so that no template can find many keys that have the same.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        match &self.0 {
-            Value::String(key) => key.text.as_bytes().hash(state),
-            Value::Array(tuple) => {
-                state.write_usize(tuple.items.borrow().len());
-                tuple.items.borrow().iter().for_each(|item| Key(item.clone()).hash(state));
-            }
-            Value::KwArg(given) => (given.name.text.as_bytes(), given.value.address().or(self.0.address())).hash(state),
+        match self {
+            Self::String(key) => key.text.as_bytes().hash(state),
+            Self::Array(tuple) => tuple.items.borrow().hash(state),
+            Self::KwArg(given) => (given.name.text.as_bytes(), given.value.address().or(self.address())).hash(state),
             // Zeros are equal whatever their sign.
             key => key.worth().map(|(int, float)| (int, (float + 0.0).to_bits())).hash(state),
         }

@@ -44,29 +44,19 @@ impl Run<'_> {
             return Ok(());
         }
         check_depth(depth)?;
-        self.charge_steps(1)?;
+        self.budget.steps(1)?;
         value.note(mark::USED);
-        value.try_for_each_inner(|inner| self.note_deeply(inner, depth + 1))
+        value.inner().iter().try_for_each(|inner| self.note_deeply(inner, depth + 1))
     }
 
     /// Notes that a container gets an item.
     pub(crate) fn change(&mut self, container: &Value, item: &Value) -> Outcome<()> {
         if item.is_nested() && container.marks() & mark::CHANGED == 0 {
-            self.charge_bytes(2 * size_of::<Value>())?;
+            self.budget.bytes(2 * size_of::<Value>())?;
             container.note(mark::CHANGED);
             self.changed.0.push(container.clone());
         }
         Ok(())
-    }
-
-    /// Pays for steps.
-    pub(crate) fn charge_steps(&mut self, count: usize) -> Outcome<()> {
-        Ok(self.budget.steps(count)?)
-    }
-
-    /// Pays for memory that is about to be allocated.
-    pub(crate) fn charge_bytes(&mut self, count: usize) -> Outcome<()> {
-        Ok(self.budget.bytes(count)?)
     }
 
     /// Pays for so many bytes of strings.
@@ -88,7 +78,7 @@ impl Run<'_> {
 
     /// Pays for an array of so many items.
     pub(crate) fn charge_items(&mut self, count: usize) -> Outcome<()> {
-        self.charge_steps(count)?;
-        self.charge_bytes(size_of::<Array>().saturating_add(count.saturating_mul(size_of::<Value>())))
+        self.budget.steps(count)?;
+        Ok(self.budget.bytes(size_of::<Array>().saturating_add(count.saturating_mul(size_of::<Value>())))?)
     }
 }

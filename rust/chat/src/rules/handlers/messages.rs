@@ -6,11 +6,11 @@
 //!
 //! Time: O(bytes), and O(n log n) for n answers of tools in a row.
 
-use memchr::memmem;
 use std::collections::HashMap;
 
 use crate::error::Error;
 use crate::json::{Json, Object};
+use crate::language::Template;
 use crate::rules::content;
 use crate::rules::params::Params;
 use crate::text::Text;
@@ -25,9 +25,9 @@ fn calls_of_assistant(message: &Object) -> Option<&[Json]> {
 }
 
 /// Thinking and content of systems and assistants become parts of the content.
-pub(super) fn as_blocks(mut messages: Vec<Object>) -> Vec<Object> {
+pub(super) fn as_blocks(params: &mut Params, _: &Template) -> Result<(), Error> {
     let has_blocks = |message: &&mut Object| message.is("role", "system") || message.is("role", "assistant");
-    for message in messages.iter_mut().filter(has_blocks) {
+    for message in params.messages.iter_mut().filter(has_blocks) {
         let mut blocks = Vec::new();
         if let Some(thinking @ Json::String(_)) = message.remove("reasoning_content") {
             blocks.push(Object::with(message.message, [("type", "thinking".into()), ("thinking", thinking)]).into());
@@ -39,47 +39,50 @@ pub(super) fn as_blocks(mut messages: Vec<Object>) -> Vec<Object> {
         }
         message.set("content", blocks);
     }
-    messages
+    Ok(())
 }
 
-/// Thinking is repeated in the field `thinking`. If it `replaces` content, that is dropped beside tool calls.
-pub(super) fn with_thinking(mut messages: Vec<Object>, replaces: bool) -> Vec<Object> {
-    for message in &mut messages {
+/// Thinking is repeated in the field `thinking`.
+pub(super) fn with_thinking(params: &mut Params, _: &Template) -> Result<(), Error> {
+    for message in &mut params.messages {
         if let Some(thinking) = message.text("reasoning_content").cloned() {
             message.set("thinking", thinking);
-            if replaces && calls(message).is_some() {
-                message.remove("content");
-            }
         }
     }
-    messages
+    Ok(())
 }
 
-/// Messages of assistants without thinking get an empty one.
-pub(super) fn with_some_thinking(mut messages: Vec<Object>) -> Vec<Object> {
-    for message in messages.iter_mut().filter(|message| message.is("role", "assistant")) {
+/// Thinking is repeated in the field `thinking`, and takes the place of content beside tool calls.
+pub(super) fn with_thinking_for_content(params: &mut Params, template: &Template) -> Result<(), Error> {
+    for message in &mut params.messages {
+        if message.get("reasoning_content").is_some() && calls(message).is_some() {
+            message.remove("content");
+        }
+    }
+    with_thinking(params, template)
+}
+
+/// Messages of assistants without thinking get an empty one. The variables of K2 Horizon's templates must be strings.
+pub(super) fn with_some_thinking(params: &mut Params, _: &Template) -> Result<(), Error> {
+    setting(&params.variables, "reasoning_effort", "high")?;
+    setting(&params.variables, "tool_call_format", "xml")?;
+    for message in params.messages.iter_mut().filter(|message| message.is("role", "assistant")) {
         if message.get("reasoning_content").is_none() {
             message.set("reasoning_content", "");
         }
     }
-    messages
+    Ok(())
 }
 
 /// The name of the marker around the thinking of K2 Horizon.
-pub(super) fn horizon_thinking(params: &Params, source: &[u8]) -> Result<&'static str, Error> {
+pub(super) fn horizon_thinking(params: &Params, template: &Template) -> Result<&'static str, Error> {
     let effort = setting(&params.variables, "reasoning_effort", "high")?;
-    let is_off = params.enable_thinking == Some(false) && memmem::find(source, b"enable_thinking").is_some();
+    let is_off = params.enable_thinking == Some(false) && template.contains("enable_thinking");
     Ok(match effort.as_bytes() {
         b"medium" if !is_off => "ifm|think_fast",
         b"low" if !is_off => "ifm|think_faster",
         _ => "ifm|think",
     })
-}
-
-/// Checks the variables that K2 Horizon's templates need to be strings.
-pub(super) fn check_horizon(params: &Params) -> Result<(), Error> {
-    setting(&params.variables, "reasoning_effort", "high")?;
-    setting(&params.variables, "tool_call_format", "xml").map(drop)
 }
 
 /// A variable of the template's that must be a string if it is there.
@@ -95,18 +98,13 @@ fn setting(variables: &Object, name: &str, default: &'static str) -> Result<Text
 }
 
 /// Contents of users become one part, with the languages between which it is to be translated.
-pub(super) fn with_languages(mut messages: Vec<Object>, variables: &Object) -> Result<Vec<Object>, Error> {
-    let source = setting(variables, "source_lang_code", "en-GB")?;
-    let target = setting(variables, "target_lang_code", "en-GB")?;
-    for message in messages.iter_mut().filter(|message| message.is("role", "user")) {
+pub(super) fn with_languages(params: &mut Params, _: &Template) -> Result<(), Error> {
+    let source = setting(&params.variables, "source_lang_code", "en-GB")?;
+    let target = setting(&params.variables, "target_lang_code", "en-GB")?;
+    for message in params.messages.iter_mut().filter(|message| message.is("role", "user")) {
         let content = message.get("content").unwrap_or(&Json::Null);
-        let mut text = content.as_text().cloned().unwrap_or_default();
-        for part in content.as_array().unwrap_or_default() {
-            if !text.is_empty() {
-                content::line_feed(&mut text);
-            }
-            part.text("text").iter().for_each(|more| content::extend(&mut text, more));
-        }
+        let text = content.as_text().cloned();
+        let text = text.unwrap_or_else(|| content::joined(content.as_array().unwrap_or_default()));
         let part = [
             ("type", "text".into()),
             ("text", text.into()),
@@ -115,14 +113,20 @@ pub(super) fn with_languages(mut messages: Vec<Object>, variables: &Object) -> R
         ];
         message.set("content", vec![Object::with(message.message, part).into()]);
     }
-    Ok(messages)
+    Ok(())
 }
 
-/// Answers of tools that only messages of users part get the order of the calls before them.
-pub(super) fn with_sorted_answers(mut messages: Vec<Object>) -> Vec<Object> {
+/// Answers of tools that only messages of users part get the order of the calls before them. The schema of the answer
+/// becomes a variable.
+pub(super) fn with_sorted_answers(params: &mut Params, template: &Template) -> Result<(), Error> {
+    if let Some(schema @ Json::Object(_)) = params.json_schema.take()
+        && template.reads("response_format")
+    {
+        params.variables.set("response_format", schema);
+    }
     let is_answer = |message: &Object| message.is("role", "user") || message.is("role", "tool");
     let mut order: HashMap<Vec<u8>, usize> = HashMap::new();
-    for group in messages.chunk_by_mut(|a, b| is_answer(a) == is_answer(b)) {
+    for group in params.messages.chunk_by_mut(|a, b| is_answer(a) == is_answer(b)) {
         if let Some(calls) = group.iter().rev().find_map(calls_of_assistant) {
             let ids = calls.iter().enumerate().filter_map(|(number, call)| Some((call.text("id")?, number)));
             order = ids.filter(|(id, _)| !id.is_empty()).map(|(id, n)| (id.as_bytes().to_vec(), n)).collect();
@@ -137,16 +141,15 @@ pub(super) fn with_sorted_answers(mut messages: Vec<Object>) -> Vec<Object> {
             }
         }
     }
-    messages
+    Ok(())
 }
 
 /// Answers of tools, and the content of a message after them, move into the message with the calls.
-pub(super) fn with_tool_responses(messages: Vec<Object>) -> Result<Vec<Object>, Error> {
-    let mut rewritten = Vec::new();
-    let mut messages = messages.into_iter().peekable();
+pub(super) fn with_tool_responses(params: &mut Params, _: &Template) -> Result<(), Error> {
+    let mut messages = std::mem::take(&mut params.messages).into_iter().peekable();
     while let Some(message) = messages.next() {
         let Some(calls) = calls_of_assistant(&message) else {
-            rewritten.push(message);
+            params.messages.push(message);
             continue;
         };
         let mut responses = Vec::new();
@@ -159,11 +162,7 @@ pub(super) fn with_tool_responses(messages: Vec<Object>) -> Result<Vec<Object>, 
         if !responses.is_empty() {
             turn.set("tool_responses", responses);
         }
-        let has_content = |next: &Object| match next.get("content") {
-            Some(Json::String(text)) => !text.is_empty(),
-            Some(Json::Array(parts)) => !parts.is_empty(),
-            _ => false,
-        };
+        let has_content = |next: &Object| next.get("content").is_some_and(|content| !content.is_blank());
         let is_end =
             |next: &Object| next.is("role", "assistant") && calls_of_assistant(next).is_none() && has_content(next);
         if let Some(content) = messages.next_if(is_end).and_then(|mut end| end.remove("content")) {
@@ -172,9 +171,9 @@ pub(super) fn with_tool_responses(messages: Vec<Object>) -> Result<Vec<Object>, 
         if let Some(thinking) = message.text("reasoning_content") {
             turn.set("reasoning_content", thinking.clone());
         }
-        rewritten.push(turn);
+        params.messages.push(turn);
     }
-    Ok(rewritten)
+    Ok(())
 }
 
 /// The answer of a tool: the name of the function and what it returned, read if that is JSON in a string.

@@ -3,26 +3,26 @@
 //! Source: `common_chat_try_specialized_template` in `common/chat.cpp`, and each handler's own file in
 //! `common/parsers`, of llama.cpp. Deviations: see [`super`].
 
-use super::{Handler, Rewriting, Thinking};
+use super::{Form, Handler, Thinking, messages};
 
-const PLAIN: Handler = Handler {
+pub(super) const PLAIN: Handler<'static> = Handler {
     has: &[],
     lacks: &[],
-    rewriting: Rewriting::None,
-    opening: "",
-    thinking: Thinking::Before("</think>"),
-    thinks: true,
+    rewrite: |_, _| Ok(()),
+    form: Form::Plain,
+    opening: b"",
+    thinking: Thinking::Before(b"</think>"),
 };
 
 /// In the order in which they are tried.
-pub(super) const HANDLERS: &[Handler] = &[
+pub(super) const HANDLERS: &[Handler<'static>] = &[
     // Ministral 3, Magistral, Mistral Large 3.
     Handler {
         has: &["[SYSTEM_PROMPT]", "[TOOL_CALLS]", "[ARGS]"],
         lacks: &["[CALL_ID]"],
-        rewriting: Rewriting::Blocks,
-        opening: "[THINK]",
-        thinking: Thinking::Before("[/THINK]"),
+        rewrite: messages::as_blocks,
+        opening: b"[THINK]",
+        thinking: Thinking::Before(b"[/THINK]"),
         ..PLAIN
     },
     // LLM-jp 4.1.
@@ -31,45 +31,45 @@ pub(super) const HANDLERS: &[Handler] = &[
     // Muse Glimmer.
     Handler {
         has: &["<atem:function_calls>", "<|eom|>"],
-        opening: "<|start|>assistant to=self<|message|>",
-        thinking: Thinking::Before("<|eom|><|start|>assistant to=user<|message|>"),
+        opening: b"<|start|>assistant to=self<|message|>",
+        thinking: Thinking::Before(b"<|eom|><|start|>assistant to=user<|message|>"),
         ..PLAIN
     },
     // Functionary v3.2.
     Handler {
         has: &[">>>all", ">>>${recipient}"],
-        opening: "<|start_header_id|>assistant<|end_header_id|>\n\n>>>all\n",
+        opening: b"<|start_header_id|>assistant<|end_header_id|>\n\n>>>all\n",
         thinking: Thinking::Ignored,
-        thinks: false,
         ..PLAIN
     },
     // Kimi K2.
     Handler {
         has: &["<|tool_calls_section_begin|>", "<|tool_call_begin|>"],
-        opening: "<|im_assistant|>assistant<|im_middle|><think>",
+        opening: b"<|im_assistant|>assistant<|im_middle|><think>",
         ..PLAIN
     },
     // Kimi K3.
     Handler {
         has: &["<|open|>", "<|close|>", "<|end_of_msg|>"],
-        opening: "<|open|>message role=\"assistant\"<|sep|><|open|>think<|sep|>",
-        thinking: Thinking::Before("<|close|>think<|sep|><|open|>response<|sep|>"),
+        opening: b"<|open|>message role=\"assistant\"<|sep|><|open|>think<|sep|>",
+        thinking: Thinking::Before(b"<|close|>think<|sep|><|open|>response<|sep|>"),
         ..PLAIN
     },
     // K2 Horizon.
     Handler {
         has: &["<|ifm|im_start|>", "<ifm|tool_calls>"],
-        rewriting: Rewriting::Horizon,
-        opening: "<|ifm|im_start|>assistant\n",
+        rewrite: messages::with_some_thinking,
+        form: Form::Horizon,
+        opening: b"<|ifm|im_start|>assistant\n",
         ..PLAIN
     },
     // Ling 3.0, Bailing V3.
-    Handler { has: &["<role>ASSISTANT</role>", "<arg_key>"], opening: "<role>ASSISTANT</role>\n<think>", ..PLAIN },
+    Handler { has: &["<role>ASSISTANT</role>", "<arg_key>"], opening: b"<role>ASSISTANT</role>\n<think>", ..PLAIN },
     // Cohere2 MoE, North Code.
     Handler {
         has: &["<|START_TEXT|>", "<|START_ACTION|>"],
-        opening: "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|><|START_THINKING|>",
-        thinking: Thinking::Before("<|END_THINKING|><|START_TEXT|>"),
+        opening: b"<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|><|START_THINKING|>",
+        thinking: Thinking::Before(b"<|END_THINKING|><|START_TEXT|>"),
         ..PLAIN
     },
     // LFM2.
@@ -80,71 +80,75 @@ pub(super) const HANDLERS: &[Handler] = &[
     Handler {
         has: &["<|role_sep|>", "<|message_sep|>"],
         lacks: &["<|function_call|>"],
-        opening: "assistant<|role_sep|>\n",
+        opening: b"assistant<|role_sep|>\n",
         thinking: Thinking::Ignored,
-        thinks: false,
         ..PLAIN
     },
     // MiniMax-M3.
     Handler {
         has: &["]<]minimax[>[", "<tool_call>", "<invoke name="],
-        rewriting: Rewriting::Prompted,
-        opening: "<mm:think>",
-        thinking: Thinking::Before("</mm:think>"),
+        form: Form::Prompted,
+        opening: b"<mm:think>",
+        thinking: Thinking::Before(b"</mm:think>"),
         ..PLAIN
     },
     // DeepSeek V3.2.
     Handler { has: &["dsml_token", "DSML", "function_calls"], ..DEEPSEEK },
     // DeepSeek V4.
-    Handler { has: &["dsml_token", "DSML", "tool_calls"], rewriting: Rewriting::SortedAnswers, ..DEEPSEEK },
+    Handler {
+        has: &["dsml_token", "DSML", "tool_calls"],
+        rewrite: messages::with_sorted_answers,
+        form: Form::Closed,
+        ..DEEPSEEK
+    },
     // Gemma 4.
-    Handler { has: &["'<|tool_call>call:'", "{#- OpenAI Chat Completions:"], rewriting: Rewriting::Gemma, ..GEMMA4 },
-    Handler { has: &["'<|tool_call>call:'"], rewriting: Rewriting::OldGemma, ..GEMMA4 },
+    Handler { has: &["'<|tool_call>call:'", "{#- OpenAI Chat Completions:"], ..GEMMA4 },
+    Handler { has: &["'<|tool_call>call:'"], rewrite: messages::with_tool_responses, ..GEMMA4 },
     // MiniCPM5.
     Handler {
         has: &["Tool usage guidelines:", "<function name=\"", "<param name=\""],
-        opening: "<|im_start|>assistant\n<think>\n",
-        thinking: Thinking::Before("\n</think>\n\n"),
+        opening: b"<|im_start|>assistant\n<think>\n",
+        thinking: Thinking::Before(b"\n</think>\n\n"),
         ..PLAIN
     },
     // TranslateGemma.
     Handler {
         has: &["[source_lang_code]", "[target_lang_code]"],
-        rewriting: Rewriting::Languages,
-        opening: "<start_of_turn>model\n",
+        rewrite: messages::with_languages,
+        opening: b"<start_of_turn>model\n",
         thinking: Thinking::Ignored,
-        thinks: false,
         ..PLAIN
     },
     // Qwen3.5, Nemotron Nano 3, StepFun 3.5: as Qwen3-Coder, with thinking.
     Handler {
         has: &["<tool_call>", "<function=", "<parameter=", "<think>"],
-        opening: "<|im_start|>assistant\n<think>\n",
-        thinking: Thinking::Before("\n</think>\n\n"),
-        thinks: true,
+        opening: b"<|im_start|>assistant\n<think>\n",
+        thinking: Thinking::Before(b"\n</think>\n\n"),
         ..QWEN3_CODER
     },
     Handler { has: &["<tool_call>", "<function=", "<parameter="], ..QWEN3_CODER },
 ];
 
-const GPT_OSS: Handler = Handler {
+const GPT_OSS: Handler<'static> = Handler {
     has: &["<|channel|>"],
-    rewriting: Rewriting::Harmony,
-    opening: "<|start|>assistant<|channel|>analysis<|message|>",
-    thinking: Thinking::Before("<|end|><|start|>assistant<|channel|>final<|message|>"),
+    rewrite: messages::with_thinking_for_content,
+    form: Form::Harmony,
+    opening: b"<|start|>assistant<|channel|>analysis<|message|>",
+    thinking: Thinking::Before(b"<|end|><|start|>assistant<|channel|>final<|message|>"),
     ..PLAIN
 };
 
-const LFM2: Handler = Handler { rewriting: Rewriting::Thinking, opening: "<|im_start|>assistant\n<think>", ..PLAIN };
+const LFM2: Handler<'static> =
+    Handler { rewrite: messages::with_thinking, opening: b"<|im_start|>assistant\n<think>", ..PLAIN };
 
-const DEEPSEEK: Handler = Handler { opening: "<｜Assistant｜><think>", ..PLAIN };
+const DEEPSEEK: Handler<'static> = Handler { opening: "<｜Assistant｜><think>".as_bytes(), ..PLAIN };
 
-const GEMMA4: Handler = Handler { opening: "<|channel>thought\n", thinking: Thinking::Before("<channel|>"), ..PLAIN };
+const GEMMA4: Handler<'static> =
+    Handler { form: Form::Gemma, opening: b"<|channel>thought\n", thinking: Thinking::Before(b"<channel|>"), ..PLAIN };
 
-const QWEN3_CODER: Handler = Handler {
+const QWEN3_CODER: Handler<'static> = Handler {
     lacks: &["'<tool_call><function=' ~ tool_call.name ~ '>'"],
-    opening: "<|im_start|>assistant\n",
+    opening: b"<|im_start|>assistant\n",
     thinking: Thinking::Dropped,
-    thinks: false,
     ..PLAIN
 };

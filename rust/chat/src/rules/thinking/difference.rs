@@ -8,8 +8,6 @@
 //! Source: `segmentize_markers` and `calculate_diff_split` in `common/chat-auto-parser-helpers.cpp` of llama.cpp.
 //! Deviations: 1. The common ends are not returned. Time and space: O(bytes).
 
-use std::ops::Range;
-
 use crate::text::num_shared;
 
 /// A marker or the text between two of them.
@@ -53,7 +51,8 @@ pub(super) fn pieces(text: &[u8]) -> Vec<Piece<'_>> {
 /// The pieces of one text that are left: at least one, which may be spent.
 struct Side<'a, 'p> {
     pieces: &'p [Piece<'a>],
-    is_spent: bool,
+    /// Where what is left ends.
+    end: usize,
 }
 
 impl<'a> Side<'a, '_> {
@@ -62,16 +61,10 @@ impl<'a> Side<'a, '_> {
     }
 
     fn drop_last(&mut self) {
-        match self.pieces {
-            [others @ .., _] if !others.is_empty() => self.pieces = others,
-            _ => self.is_spent = true,
+        if let [others @ .., last] = self.pieces {
+            self.end = last.at;
+            self.pieces = if others.is_empty() { self.pieces } else { others };
         }
-    }
-
-    /// Where the pieces begin and end.
-    fn place(&self) -> Range<usize> {
-        let last = &self.pieces[self.pieces.len() - 1];
-        self.pieces[0].at..last.at + if self.is_spent { 0 } else { last.text.len() }
     }
 }
 
@@ -82,8 +75,8 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
     }
     let left_pieces = pieces(left);
     let right_pieces = pieces(right);
-    let mut a = Side { pieces: &left_pieces, is_spent: false };
-    let mut b = Side { pieces: &right_pieces, is_spent: false };
+    let mut a = Side { pieces: &left_pieces, end: left.len() };
+    let mut b = Side { pieces: &right_pieces, end: right.len() };
     while let ([a_first, .., a_last], [b_first, .., b_last]) = (a.pieces, b.pieces) {
         let starts_equal = a_first.text == b_first.text;
         let ends_equal = a_last.text == b_last.text;
@@ -102,15 +95,18 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
     match (a.pieces, b.pieces) {
         ([single], [_, _, ..]) => take_end(single, &mut a, &mut b),
         ([_, _, ..], [single]) => take_end(single, &mut b, &mut a),
-        ([one], [other]) if one.text == other.text && one.is_marker => (a.is_spent, b.is_spent) = (true, true),
+        ([one], [other]) if one.text == other.text && one.is_marker => {
+            a.drop_last();
+            b.drop_last();
+        }
         _ => {}
     }
 
     let is_text = |piece: Option<&Piece<'_>>| piece.is_some_and(|piece| !piece.is_marker);
     let has_text_end = is_text(a.pieces.last()) && is_text(b.pieces.last());
     let has_text_start = is_text(a.pieces.first()) && is_text(b.pieces.first());
-    let mut a = &left[a.place()];
-    let mut b = &right[b.place()];
+    let mut a = &left[a.pieces[0].at..a.end];
+    let mut b = &right[b.pieces[0].at..b.end];
     if has_text_end {
         let common = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
         (a, b) = (&a[..a.len() - common], &b[..b.len() - common]);
@@ -129,10 +125,10 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
 fn take_end(single: &Piece<'_>, side: &mut Side<'_, '_>, other: &mut Side<'_, '_>) {
     if single.text == other.pieces[other.pieces.len() - 1].text {
         other.drop_last();
-        side.is_spent = true;
+        side.drop_last();
     } else if single.text == other.pieces[0].text {
         other.drop_first();
-        side.is_spent = true;
+        side.drop_last();
     }
 }
 

@@ -30,48 +30,30 @@ const TOOL: &str = r#"{"type": "function", "function": {
         "ARGUMENT_ONE_A": {"type": "string", "description": "One"},
         "ARGUMENT_TWO_B": {"type": "string", "description": "Two"}}, "required": []}}}"#;
 
-fn parsed<const N: usize>(values: [&str; N]) -> Result<Vec<Json>, Error> {
-    values.iter().map(|json| Json::parse_text(&Text::template(*json))).collect()
+/// Renders messages as they are, with two tools or none. The template is asked for an answer with thinking or without, or
+/// for none. `None` if it fails.
+pub(super) fn rendered(
+    scene: &mut Scene<'_>,
+    messages: &[&str],
+    has_tools: bool,
+    asks: Option<bool>,
+) -> Result<Option<Vec<u8>>, Error> {
+    let tools = ["FIRST_FUNCTION_F", "SECOND_FUNCTION_S"].map(|name| TOOL.replace("NAME", name));
+    let params = Params {
+        tools: if has_tools { Some(parsed(&tools)?) } else { None },
+        enable_thinking: Some(asks != Some(false)),
+        add_generation_prompt: asks.is_some(),
+        ..Params::default()
+    };
+    let mut messages: Vec<Object> = Json::objects(&mut parsed(messages)?).map(std::mem::take).collect();
+    content::adapt(&mut messages, scene.caps);
+    match render(scene, &params, messages, params.add_generation_prompt) {
+        Ok(text) => Ok(Some(text.into_bytes())),
+        Err(error @ Error::Limit { .. }) => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
-/// Renders conversations.
-pub(super) struct Probe<'s> {
-    pub(super) scene: Scene<'s>,
-    params: Params,
-}
-
-impl<'s> Probe<'s> {
-    pub(super) fn new(scene: &'s mut Scene<'_>) -> Self {
-        let scene = Scene { cuts_added: false, budget: &mut *scene.budget, ..*scene };
-        let params = Params { enable_thinking: Some(true), ..Params::default() };
-        Self { scene, params }
-    }
-
-    /// Renders messages as they are. `None` if the template fails.
-    pub(super) fn messages<const N: usize>(&mut self, messages: [&str; N]) -> Result<Option<Vec<u8>>, Error> {
-        let mut messages: Vec<Object> = Json::objects(&mut parsed(messages)?).map(std::mem::take).collect();
-        content::adapt(&mut messages, self.scene.caps);
-        match render(&mut self.scene, &self.params, messages, self.params.add_generation_prompt) {
-            Ok(text) => Ok(Some(text.into_bytes())),
-            Err(error @ Error::Limit { .. }) => Err(error),
-            Err(_) => Ok(None),
-        }
-    }
-
-    /// Renders messages with two tools. `None` if the template fails.
-    pub(super) fn with_tools<const N: usize>(&mut self, messages: [&str; N]) -> Result<Option<Vec<u8>>, Error> {
-        let tools = ["FIRST_FUNCTION_F", "SECOND_FUNCTION_S"].map(|name| TOOL.replace("NAME", name));
-        self.params.tools = Some(parsed([&tools[0], &tools[1]])?);
-        let text = self.messages(messages);
-        self.params.tools = None;
-        text
-    }
-
-    /// Renders a question and asks for an answer, with or without thinking. `None` if the template fails.
-    pub(super) fn question(&mut self, enable_thinking: bool) -> Result<Option<Vec<u8>>, Error> {
-        (self.params.add_generation_prompt, self.params.enable_thinking) = (true, Some(enable_thinking));
-        let text = self.messages([USER]);
-        (self.params.add_generation_prompt, self.params.enable_thinking) = (false, Some(true));
-        text
-    }
+fn parsed(values: &[impl AsRef<str>]) -> Result<Vec<Json>, Error> {
+    values.iter().map(|json| Json::parse_text(&Text::template(json.as_ref()))).collect()
 }
