@@ -129,7 +129,7 @@ def faces(drawing: dict[str, Any]) -> dict[Span, str]:
 def line(told: dict[str, Any], width: int) -> str:
     """A unit on one line: as much as fits."""
     drawing = told["drawing"]
-    shown = told["lines"]
+    shown: list[str] = told["lines"]
     if drawing["kind"] == "tree" and 1 < len(drawing["letters"]["cells"]) <= MOST_STATES:
         named = faces(drawing)
         shown = _arrows([" ".join(named[span] for span in state) for state in states(drawing)])
