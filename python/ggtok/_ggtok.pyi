@@ -51,6 +51,7 @@ __all__ = [
     "eog_ids",
     "explain",
     "explain_trie",
+    "face",
     "families",
     "flag_keys",
     "id_of_piece",
@@ -1221,6 +1222,9 @@ def explain(
 
 def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | ReadableBuffer]) -> str:
     """Builds the double array of a few words, and looks the queries up in it: all steps as JSON."""
+
+def face(bytes: bytes) -> str:
+    """Bytes as people know them: characters, signs for spaces and controls, and parts of characters in hexadecimal."""
 
 def regex_matches(regex: str, text: str) -> list[tuple[int, int]] | None:
     """The byte ranges of a regex's matches in a short text, or `None` if it is not valid or takes too long."""

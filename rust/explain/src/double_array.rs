@@ -75,6 +75,12 @@ pub struct Cell {
     pub text: Option<Bytes>,
 }
 
+impl Cell {
+    fn free(index: usize) -> Self {
+        Self { index, base: 0, check: 0, text: None }
+    }
+}
+
 /// The insertion of a word.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Insertion {

@@ -24,7 +24,8 @@ use serde::Serialize;
 
 use super::bytes::Bytes;
 use super::trace::{Bpe, Prefix, SpecialMatch, Steps, Token, Trace};
-use words::{Letters, and, counted, face, said, sentence, shortened};
+pub use words::face;
+use words::{Letters, and, counted, said, sentence, shortened};
 
 /// The stages in their order.
 const STAGES: [&str; 8] = ["special", "normalize", "split", "merge", "dna", "search", "match", "tokens"];

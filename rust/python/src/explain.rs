@@ -71,6 +71,11 @@ pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_
 }
 
 #[pyfunction]
+pub fn face(bytes: &[u8]) -> String {
+    ggtok_explain::story::face(bytes)
+}
+
+#[pyfunction]
 pub fn regex_matches(py: Python<'_>, regex: &str, text: &str) -> PyResult<Option<Vec<(usize, usize)>>> {
     run_long(py, || Ok::<_, ExplainError>(ggtok_explain::regex_matches(regex, text)))
 }

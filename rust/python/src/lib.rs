@@ -61,7 +61,7 @@ mod _ggtok {
         decoder::StreamDecoder,
         encoder::StreamEncoder,
         encoding::{_encoding, Encoding},
-        explain::{RawTrace, explain, explain_trie, regex_matches},
+        explain::{RawTrace, explain, explain_trie, face, regex_matches},
         json::json_items,
         json_lines::json_lines,
         memory::Buffer,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-Json: TypeAlias = Mapping[str, Any]
+from .json_parts import Json, listed, mapping
 
 
 class Architecture(NamedTuple):
@@ -40,11 +39,3 @@ def of(config: Json, name: str | None) -> Architecture:
 
 def rows() -> list[Json]:
     return listed(json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))["rows"])
-
-
-def mapping(value: object) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
-def listed(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from ..._ggtok import apply_charsmap
-from .architectures import Json, listed, mapping
-from .special_tokens import _steps
+from .json_parts import Json, kinds, listed, mapping, steps
 from .tokenizers_json import STRIP_SPACES, before_bert
 from .vocabulary import SPACE
 
@@ -32,24 +30,22 @@ def not_expressed(kind: str, file: Json, charsmap: bytes) -> set[str]:
         file: The `tokenizer.json`.
         charsmap: The character map of its normalizer.
     """
-    model, normalizers = mapping(file.get("model")), _steps(file.get("normalizer"), "normalizers")
-    pre_tokenizers = _steps(file.get("pre_tokenizer"), "pretokenizers")
-    steps = normalizers, pre_tokenizers
-    cases = _wordpiece(model, *steps) if kind == "WordPiece" else _unigram(model, *steps, charsmap)
+    cases = _wordpiece(file) if kind == "WordPiece" else _unigram(file, charsmap)
     known = WORDPIECE if kind == "WordPiece" else UNIGRAM
-    components = {str(step["type"]) for step in chain(*steps) if step.get("type")} - known
+    components = kinds(steps(file, "normalizer") + steps(file, "pre_tokenizer"))
+    unknown = {str(component) for component in components if component} - known
     details = {part for part, is_lost in cases.items() if is_lost}
-    return components | (details - {"its normalizers", "its pre-tokenizers"}) if components else details
+    return unknown | (details - {"its normalizers", "its pre-tokenizers"}) if unknown else details
 
 
-def _wordpiece(model: Json, normalizers: list[Json], pre_tokenizers: list[Json]) -> dict[str, Any]:
+def _wordpiece(file: Json) -> dict[str, Any]:
     ours = [*before_bert(strips_accents=True)]
-    normalizers = [step for step in normalizers if step not in ours]
+    normalizers = [step for step in steps(file, "normalizer") if step not in ours]
     bert = normalizers[0] if normalizers else {}
-    longest = model.get("max_input_chars_per_word")
+    longest = mapping(file.get("model")).get("max_input_chars_per_word")
     return {
-        "its normalizers": _kinds(normalizers) != ["BertNormalizer"],
-        "its pre-tokenizers": _kinds(pre_tokenizers) != ["BertPreTokenizer"],
+        "its normalizers": kinds(normalizers) != ["BertNormalizer"],
+        "its pre-tokenizers": kinds(steps(file, "pre_tokenizer")) != ["BertPreTokenizer"],
         "that control characters stay": not bert.get("clean_text", True),
         "that a Chinese character is part of a word": not bert.get("handle_chinese_chars", True),
         "that long words are unknown": type(longest) is int and longest < LONG_WORD,
@@ -68,16 +64,18 @@ class Spaces:
     """Where one is put before a part of the text: `always`, `first` or `never`."""
 
     @classmethod
-    def of(cls, normalizers: list[Json], pre_tokenizers: list[Json]) -> Spaces:
+    def of(cls, file: Json) -> Spaces:
+        pre_tokenizers = steps(file, "pre_tokenizer")
         metaspace = next((step for step in pre_tokenizers if step.get("type") == "Metaspace"), {})
-        split = "WhitespaceSplit" in _kinds(pre_tokenizers)
-        merged = split or any(map(_merges_spaces, normalizers))
+        split = "WhitespaceSplit" in kinds(pre_tokenizers)
+        merged = split or any(map(_merges_spaces, steps(file, "normalizer")))
         is_prefixed = metaspace.get("add_prefix_space", True)
         return cls(merged, split, metaspace.get("prepend_scheme", "always") if is_prefixed else "never")
 
 
-def _unigram(model: Json, normalizers: list[Json], pre_tokenizers: list[Json], charsmap: bytes) -> dict[str, Any]:
-    spaces = Spaces.of(normalizers, pre_tokenizers)
+def _unigram(file: Json, charsmap: bytes) -> dict[str, Any]:
+    model, normalizers, pre_tokenizers = file["model"], steps(file, "normalizer"), steps(file, "pre_tokenizer")
+    spaces = Spaces.of(file)
     merged, split, scheme = spaces.are_merged, spaces.split_words, spaces.scheme
     stripped = {side for side in ("left", "right") for step in normalizers if step.get(f"strip_{side}")}
     replaced = [step for step in normalizers if step.get("type") == "Replace" and step != STRIP_SPACES]
@@ -85,8 +83,8 @@ def _unigram(model: Json, normalizers: list[Json], pre_tokenizers: list[Json], c
     cuts = split or any(step.get("split", True) for step in pre_tokenizers if step.get("type") == "Metaspace")
     return {
         "byte_fallback": model.get("byte_fallback"),
-        "its normalizers": "Precompiled" in _kinds(normalizers[1:]),
-        "its pre-tokenizers": _kinds(pre_tokenizers) not in (["Metaspace"], ["WhitespaceSplit", "Metaspace"]),
+        "its normalizers": "Precompiled" in kinds(normalizers[1:]),
+        "its pre-tokenizers": kinds(pre_tokenizers) not in (["Metaspace"], ["WhitespaceSplit", "Metaspace"]),
         "what is replaced": not all(_merges_spaces(step, split) for step in replaced),
         "what is stripped": stripped and (not merged or ("left" in stripped and scheme == "first")),
         "which white space there is": (split or stripped) and apply_charsmap(charsmap, "\n") != " ",
@@ -95,10 +93,6 @@ def _unigram(model: Json, normalizers: list[Json], pre_tokenizers: list[Json], c
         "that a text with a space first gets no other": not merged and scheme != "never",
         "that no token goes over a space": cuts and any(over_space.search(row[0]) for row in listed(model["vocab"])),
     }
-
-
-def _kinds(steps: list[Json]) -> list[object]:
-    return [step.get("type") for step in steps]
 
 
 def _merges_spaces(step: Json, split: bool = False) -> bool:

@@ -39,14 +39,14 @@ from ...tokenizer.findings import Finding, warn_of
 from ...tokenizer.keys import BYTE, CONTROL, GGML, NORMAL, UNKNOWN, USER_DEFINED
 from ...tokenizer.metadata import Source, name_of
 from . import architectures, special_tokens
-from .architectures import Architecture, Json, listed, mapping
+from .architectures import Architecture
 from .expressed import Spaces, not_expressed
 from .gguf import Packed, gguf_bytes
+from .json_parts import Json, kinds, listed, mapping, steps
 from .library import Library
 from .padding import MAX_HOLES, MAX_SIZE, padded
 from .pre_by_digest import known, nearest
 from .probes import ADVICE
-from .special_tokens import _steps
 from .vocabulary import SPACE
 
 FORMAT = "tokenizer.json"
@@ -232,15 +232,15 @@ def _bpe(
     library: Library, config: Json, added: dict[int, Added], special: set[int], pre: str | None, meant: Architecture
 ) -> dict[str, Any]:
     """What a BPE becomes, by its architecture and its pre-tokenizer."""
-    file, model, steps = library.file, library.model, [*library.splits, *library.normalizers]
-    is_byte_level = any(step.get("type") == "ByteLevel" for step in steps)
+    file, model, components = library.file, library.model, kinds(library.splits)
+    is_byte_level = "ByteLevel" in [*components, *kinds(library.normalizers)]
     for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model.get(affix):
             _refuse(f"llama.cpp knows nothing like the {affix} {model[affix]!r}")
     falls_back, name = model.get("byte_fallback") is True and not is_byte_level, "gpt2"
     if falls_back:
         name = meant.rules.get("byte_fallback", name)
-    elif [step.get("type") for step in library.splits] == ["Whitespace"]:
+    elif components == ["Whitespace"]:
         name = pre = "whitespace"
     elif not is_byte_level:
         _refuse("this BPE neither is over bytes nor falls back to bytes, which llama.cpp has no model for")
@@ -306,13 +306,12 @@ def _ugm(file: Json, model: Json, added: dict[int, Added], special: set[int]) ->
     for id, token in added.items():
         rows[id] = rows[id] or token.row()
     entries: dict[str, Any] = {"general.architecture": "t5", f"{GGML}model": "t5", f"{GGML}pre": "default"}
-    normalizers = _steps(file.get("normalizer"), "normalizers")
-    spaces = Spaces.of(normalizers, _steps(file.get("pre_tokenizer"), "pretokenizers"))
+    spaces = Spaces.of(file)
     entries[f"{GGML}add_space_prefix"] = spaces.scheme != "never"
     entries[f"{GGML}remove_extra_whitespaces"] = spaces.are_merged
     if type(unknown) is int and 0 <= unknown < len(rows):
         entries[f"{GGML}unknown_token_id"] = unknown
-    for step in normalizers:
+    for step in steps(file, "normalizer"):
         if step.get("type") == "Precompiled":
             try:
                 charsmap = base64.b64decode(step.get("precompiled_charsmap") or "", validate=True)

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise, zip_longest
 
 from ..._ggtok import regex_matches
-from .architectures import Json, mapping
-from .special_tokens import _steps
+from .json_parts import Json, mapping, steps
 from .vocabulary import BYTE_TOKENS, STAND_INS
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -40,8 +39,7 @@ class Library:
         self.file, self.vocab, self.merges, self.added = file, vocab, merges, added
         self.model = mapping(file.get("model"))
         self.ranks = {rule: rank for rank, rule in enumerate(merges)}
-        self.normalizers = _steps(file.get("normalizer"), "normalizers")
-        self.splits = _steps(file.get("pre_tokenizer"), "pretokenizers")
+        self.normalizers, self.splits = steps(file, "normalizer"), steps(file, "pre_tokenizer")
 
     def ids(self, text: str) -> list[int]:
         """The ids without those that a post-processor adds. Raises `ValueError`, mostly `UnknownError`."""

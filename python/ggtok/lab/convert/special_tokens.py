@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...tokenizer.keys import CHAT_TEMPLATE, FLAGS, GGML, SPECIAL
-from .architectures import Architecture, Json, listed, mapping
+from .architectures import Architecture
+from .json_parts import Json, listed, mapping, steps
 
 NAMES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 
@@ -20,7 +21,7 @@ def around(file: Json, ids: Mapping[str, int]) -> tuple[list[int], list[int]]:
     """The ids that the post-processor of the file adds before and after a text."""
     before: list[int] = []
     after: list[int] = []
-    for step in _steps(file.get("post_processor"), "processors"):
+    for step in steps(file, "post_processor"):
         if step.get("type") == "TemplateProcessing":
             special = mapping(step.get("special_tokens"))
             side = before
@@ -50,7 +51,7 @@ def entries(file: Json, config: Json, ids: Mapping[str, int], meant: Architectur
     texts["bos"] = texts["bos"] or texts["cls"]
     texts["eos"] = texts["eos"] or texts["sep"]
     add: dict[str, bool] = {}
-    for step in _steps(file.get("post_processor"), "processors"):
+    for step in steps(file, "post_processor"):
         if step.get("type") == "ByteLevel":
             add = {"bos": False, "eos": False} | add
         elif step.get("type") == "RobertaProcessing":
@@ -82,7 +83,7 @@ def entries(file: Json, config: Json, ids: Mapping[str, int], meant: Architectur
     added = {f"add_{name}": is_added for name, is_added in add.items()}
     flags = rules.get("default_flags", {}) | added | rules.get("flags", {})
     result |= {GGML + FLAGS[name]: flag for name, flag in flags.items()}
-    for step in _steps(file.get("normalizer"), "normalizers"):
+    for step in steps(file, "normalizer"):
         result |= _normalizer_flags(step)
     return result | _templates(config.get("chat_template"))
 
@@ -143,12 +144,6 @@ def _normalizer_flags(step: Json) -> dict[str, Any]:
     named["BertNormalizer"] = {name: step.get(name) for name in ("lowercase", "strip_accents")}
     flags = named.get(str(step.get("type")), {})
     return {f"{GGML}normalizer.{name}": value for name, value in flags.items() if isinstance(value, bool)}
-
-
-def _steps(component: object, inner: str) -> list[Json]:
-    """A component, or those of a sequence."""
-    whole = mapping(component)
-    return [mapping(step) for step in listed(whole[inner])] if inner in whole else [whole]
 
 
 def _first(pair: object) -> str | None:

@@ -7,10 +7,12 @@ Source: transformers `tokenization_utils_base.py`, `save_pretrained`, and llama.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ...tokenizer.base import BaseTokenizer
 from ...tokenizer.keys import CHAT_TEMPLATE
+from ...tokenizer.metadata import Scalar
 from ...tokenizer.vocab import TokenAttribute, special_texts
 from . import tokenizers_json
 
@@ -20,48 +22,33 @@ UNLIMITED = 10**30
 
 def files(tokenizer: BaseTokenizer) -> dict[str, bytes]:
     """The files by their names in the folder."""
-    special = _special(tokenizer)
+    vocab, metadata = tokenizer.vocab, tokenizer.metadata
+    special = special_texts(vocab)
+    if vocab.kind == "wordpiece" and "bos_token" in special:
+        special["cls_token"] = special["bos_token"]
+    control = [token.text for token in vocab if TokenAttribute.CONTROL in token.attributes]
+    length = metadata.get(f"{metadata.get('general.architecture')}.context_length")
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
-        "add_bos_token": tokenizer.vocab.add_bos,
-        "add_eos_token": tokenizer.vocab.add_eos,
+        "add_bos_token": vocab.add_bos,
+        "add_eos_token": vocab.add_eos,
         "clean_up_tokenization_spaces": False,
-        "model_max_length": _context_length(tokenizer),
-        "additional_special_tokens": _others(tokenizer, special),
+        "model_max_length": length if type(length) is int else UNLIMITED,
+        "additional_special_tokens": [text for text in control if text not in special.values()],
         **special,
     }
     return {
         "tokenizer.json": tokenizers_json.exported(tokenizer),
         "tokenizer_config.json": _json(config),
         "special_tokens_map.json": _json(special),
-        **{_file_of(name): text.encode("utf-8", "surrogateescape") for name, text in _templates(tokenizer).items()},
+        **{_file_of(name): text.encode("utf-8", "surrogateescape") for name, text in _templates(metadata).items()},
     }
 
 
-def _special(tokenizer: BaseTokenizer) -> dict[str, str]:
-    found = special_texts(tokenizer.vocab)
-    if tokenizer.vocab.kind == "wordpiece" and "bos_token" in found:
-        found["cls_token"] = found["bos_token"]
-    return found
-
-
-def _others(tokenizer: BaseTokenizer, special: dict[str, str]) -> list[str]:
-    """The control tokens that have no name."""
-    found = (token for token in tokenizer.vocab if TokenAttribute.CONTROL in token.attributes)
-    return [token.text for token in found if token.text not in special.values()]
-
-
-def _context_length(tokenizer: BaseTokenizer) -> int:
-    length = tokenizer.metadata.get(f"{tokenizer.metadata.get('general.architecture')}.context_length")
-    return length if type(length) is int else UNLIMITED
-
-
-def _templates(tokenizer: BaseTokenizer) -> dict[str, str]:
+def _templates(metadata: Mapping[str, Scalar]) -> dict[str, str]:
     """The chat templates by name; the default one has none."""
     found = {
-        key.removeprefix(CHAT_TEMPLATE)[1:]: text
-        for key, text in tokenizer.metadata.items()
-        if key.startswith(CHAT_TEMPLATE)
+        key.removeprefix(CHAT_TEMPLATE)[1:]: text for key, text in metadata.items() if key.startswith(CHAT_TEMPLATE)
     }
     return {name: text for name, text in found.items() if isinstance(text, str) and "/" not in name}
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
-from ...trace import Bigram, Bpe, HybridDna, Merging, Piece, Spm, Symbol, SymbolTokens, Text
+from ...trace import Bigram, Bpe, HybridDna, Merging, Piece, Spm, Symbol, SymbolTokens
 from .tables import Cell, Row, Section, part, section, won
 from .utf8 import to_bytes
 
@@ -150,7 +151,7 @@ def _links(symbol: Symbol) -> tuple[Cell, ...]:
 
 def _pops(merging: Merging) -> Iterator[Row]:
     texts = [symbol.text for symbol in merging.symbols]
-    prev, next = [symbol.prev for symbol in merging.symbols], [symbol.next for symbol in merging.symbols]
+    left = [*range(len(texts))]
     for pop in merging.pops:
         bigram = pop.bigram
         cells = (_key(bigram), bigram.text, bigram.left, bigram.right, bigram.token)
@@ -158,27 +159,15 @@ def _pops(merging: Merging) -> Iterator[Row]:
             yield Row((*cells, SKIPPED[pop.stale], None), "lost")
             continue
         texts[bigram.left] = bigram.text
-        next[bigram.left] = next[bigram.right]
-        if next[bigram.left] >= 0:
-            prev[next[bigram.left]] = bigram.left
-        yield Row((*cells, "merge", _around(bigram.left, texts, prev, next)), "won")
+        at = bisect_left(left, bigram.left)
+        del left[at + 1]
+        # An empty text stands for more symbols.
+        first, last = max(at - WINDOW, 0), at + WINDOW + 1
+        around = (*[""] * (first > 0), *(texts[index] for index in left[first:last]), *[""] * (last < len(left)))
+        yield Row((*cells, "merge", around), "won")
         for new in pop.added:
             cells = (_key(new), new.text, new.left, new.right, new.token)
             yield Row((*cells, "add", None))
-
-
-def _around(index: int, texts: list[Text], prev: list[int], next: list[int]) -> tuple[Text, ...]:
-    """The symbols around a merged one; an empty text stands for more of them."""
-    before: list[Text] = []
-    after: list[Text] = []
-    for links, found in ((prev, before), (next, after)):
-        at = links[index]
-        while at >= 0 and len(found) < WINDOW:
-            found.append(texts[at])
-            at = links[at]
-        if at >= 0:
-            found.append("")
-    return (*reversed(before), texts[index], *after)
 
 
 def _key(bigram: Bigram) -> int | float | None:

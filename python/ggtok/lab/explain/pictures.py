@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ...trace import Token
 from .cells import cell_len
-from .units import printable, text_face
+from .units import text_face
 
 Span: TypeAlias = tuple[int, int]
 """The letters of a word that a symbol stands for: where they start and end."""
@@ -35,13 +35,13 @@ def picture(drawing: dict[str, Any], step: int | None, tokens: Sequence[Token]) 
         case "tokens":
             return [[(f"{token.id:>7}  ", "lost"), (text_face(token.piece or token.text), "")] for token in tokens]
         case "marked":
-            return [[(printable(text), style) for text, style in drawing["parts"]]]
+            return [[(text, style) for text, style in drawing["parts"]]]
         case "rewritten":
             return _rewritten(drawing["parts"], step)
         case "cuts":
             line: Line = []
             for part in drawing["parts"]:
-                line += [("│", "lost")] * bool(line) + [(printable(part), "")]
+                line += [("│", "lost")] * bool(line) + [(part, "")]
             return [line]
         case "tree":
             return _merged(drawing, step)
@@ -55,22 +55,22 @@ def picture(drawing: dict[str, Any], step: int | None, tokens: Sequence[Token]) 
 
 def _rewritten(parts: Sequence[tuple[str, str]], step: int | None) -> list[Line]:
     if step is None:
-        before, after = ("".join(map(printable, side)) for side in zip(*parts, strict=True))
+        before, after = map("".join, zip(*parts, strict=True))
         return [[(before, "")], [(after, "won")]]
-    done = "".join(printable(after) for _, after in parts[:step])
-    return [[(done[-CONTEXT:], ""), (printable(parts[step][1]), "current")]]
+    done = "".join(after for _, after in parts[:step])
+    return [[(done[-CONTEXT:], ""), (parts[step][1], "current")]]
 
 
 def _rows(letters: dict[str, Any], rows: Sequence[tuple[dict[str, Any], str, str]]) -> list[Line]:
     """Letters, and below them a line for each token, as long as the token, with a note."""
-    shown = [printable(cell) for cell in letters["cells"]]
+    shown = letters["cells"]
     columns = list(accumulate(map(cell_len, shown), initial=0))
     lines: list[Line] = [[("".join(shown), "")]]
     for each, note, style in rows:
         start, end = columns[each["from"]], columns[each["to"]]
         mark = f"╰{'─' * (end - start - 2)}╯" if end - start > 1 else "╵" * (end - start)
         text = "".join(shown[each["from"] : each["to"]])
-        written = " ".join(filter(None, [text, printable(note)]))
+        written = " ".join(filter(None, [text, note]))
         lines.append([(" " * start, ""), (mark, style), (f" {written}", style)])
     return lines
 
@@ -92,7 +92,7 @@ def _merged(drawing: dict[str, Any], step: int | None) -> list[Line]:
     """The states so far, one below the other, each symbol in the middle of what it was made of; and what waits."""
     steps, cells, named = states(drawing), drawing["letters"]["cells"], faces(drawing)
     step = len(steps) - 1 if step is None else step
-    columns = list(accumulate((cell_len(printable(cell)) + 1 for cell in cells), initial=0))
+    columns = list(accumulate((cell_len(cell) + 1 for cell in cells), initial=0))
     lines = []
     for count in range(max(0, step - MOST_BEFORE), step + 1) if len(cells) <= MOST_STATES else (step,):
         line: Line = []
@@ -106,7 +106,7 @@ def _merged(drawing: dict[str, Any], step: int | None) -> list[Line]:
     waiting = [each for each in drawing["pairs"] if each["born"] <= step and not (each["died"] or step + 1) <= step]
     listed: Line = []
     for each in waiting[:MOST_WAITING]:
-        listed.append((printable(f"{each['by']}: {' + '.join(each['faces'])}"), "lost" if listed else "won"))
+        listed.append((f"{each['by']}: {' + '.join(each['faces'])}", "lost" if listed else "won"))
         listed.append(("   ", ""))
     return [*lines, [], listed] if listed else lines
 
@@ -122,14 +122,14 @@ def states(drawing: dict[str, Any]) -> list[list[Span]]:
 
 def faces(drawing: dict[str, Any]) -> dict[Span, str]:
     """The symbols as a reader knows them."""
-    letters = {(at, at + 1): printable(cell) for at, cell in enumerate(drawing["letters"]["cells"])}
-    return letters | {(pair["from"], pair["to"]): printable(pair["face"]) for pair in drawing["pairs"]}
+    letters = {(at, at + 1): cell for at, cell in enumerate(drawing["letters"]["cells"])}
+    return letters | {(pair["from"], pair["to"]): pair["face"] for pair in drawing["pairs"]}
 
 
 def line(told: dict[str, Any], width: int) -> str:
     """A unit on one line: as much as fits."""
     drawing = told["drawing"]
-    shown = [printable(each) for each in told["lines"]]
+    shown: list[str] = told["lines"]
     if drawing["kind"] == "tree" and 1 < len(drawing["letters"]["cells"]) <= MOST_STATES:
         named = faces(drawing)
         shown = _arrows([" ".join(named[span] for span in state) for state in states(drawing)])

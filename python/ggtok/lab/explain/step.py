@@ -21,7 +21,7 @@ from .explain import Trace
 from .pictures import Line, picture
 from .terminal import fitted, padded, styled, wrapped
 from .terminal_tables import LEAST_WIDTH
-from .units import MARK, Story, Unit, printable
+from .units import MARK, Story, Unit
 
 HELP = (
     ("→  ←   n  p", "next step, step before"),
@@ -133,7 +133,7 @@ class Walk:
         """What is said and drawn now."""
         told = self.story.told([self.unit])[self.unit.id]
         caption = told["whole"] if self.inside is None else told["steps"][self.inside]
-        return MARK.join(map(printable, caption.split(MARK))), picture(told["drawing"], self.inside, self.trace.tokens)
+        return caption, picture(told["drawing"], self.inside, self.trace.tokens)
 
     def known(self) -> set[int]:
         """The places of the tokens that are known after this step."""

@@ -8,18 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
+from ..._ggtok import face as shown
 from ...trace import Text
 from .record import Record
 from .utf8 import to_bytes
 
 MARK = "\x01"
 """Before and after what a caption emphasises."""
-
-VISIBLE = {code: 0x2400 + code for code in range(0x20)} | {0x0A: "↵", 0x20: "␣", 0x7F: "␡"}
-"""How spaces and controls are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +47,20 @@ class Story:
 
     def told(self, units: Iterable[Unit]) -> dict[int, dict[str, Any]]:
         """What is shown of units, by their numbers: `Told` of `rust/explain/src/story.rs` has the fields."""
-        found = json.loads(self._raw.story({unit.id for unit in units}))
+        found = json.loads(printable(self._raw.story({unit.id for unit in units})))
         return {each["id"]: each for each in found["units"] if "drawing" in each}
 
 
 def printable(text: str) -> str:
     """A text of the story with signs for what this terminal cannot print."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else escaped(each) for each in text)
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else f"⟨{ord(each):04X}⟩" for each in text)
 
 
 def face(data: bytes) -> str:
     """Bytes as a reader knows them: characters, and in hexadecimal what is a part of one."""
-    parts: list[str] = []
-    for is_part, run in groupby(data.decode("utf-8", "surrogateescape"), lambda each: "\udc80" <= each <= "\udcff"):
-        if is_part:
-            parts += (f"{ord(each) - 0xDC00:02X}" for each in run)
-        else:
-            parts.append("".join(each if each.isprintable() and each != " " else escaped(each) for each in run))
-    return " ".join(parts)
-
-
-def escaped(character: str) -> str:
-    """What is shown for a character that does not print."""
-    shown = VISIBLE.get(ord(character))
-    if shown is not None:
-        return shown if isinstance(shown, str) else chr(shown)
-    return f"⟨{ord(character):04X}⟩"
+    return printable(shown(data))
 
 
 def text_face(text: Text) -> str:

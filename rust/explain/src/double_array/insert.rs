@@ -17,19 +17,11 @@ use super::{Cell, Code, Insertion, InsertionStep, LookupStep, Move, Relocation};
 const ROOT: usize = 1;
 const END: usize = 1;
 
-/// A cell; free by default.
-#[derive(Debug, Clone, Default)]
-struct ArrayCell {
-    base: i64,
-    check: usize,
-    text: Option<Vec<u8>>,
-}
-
 /// A double array of words.
 #[derive(Debug)]
 pub(super) struct DoubleArray {
     /// Cell 0 is not used.
-    slots: Vec<ArrayCell>,
+    slots: Vec<Cell>,
     /// The bytes of the words, in order; the first one's number follows the end mark's.
     bytes: Vec<u8>,
 }
@@ -40,8 +32,7 @@ impl DoubleArray {
         let mut bytes = words.concat();
         bytes.sort_unstable();
         bytes.dedup();
-        let root = ArrayCell { text: Some(Vec::new()), ..ArrayCell::default() };
-        Self { slots: vec![ArrayCell::default(), root], bytes }
+        Self { slots: vec![Cell::free(0), Cell { text: Some(Bytes::default()), ..Cell::free(ROOT) }], bytes }
     }
 
     /// The numbers of the end mark and of all bytes.
@@ -51,12 +42,8 @@ impl DoubleArray {
 
     /// All cells from the root to the last one in use.
     pub(super) fn cells(&self) -> Vec<Cell> {
-        let cell = |(index, slot): (usize, &ArrayCell)| {
-            let text = slot.text.as_ref().map(Bytes::from);
-            Cell { index, base: slot.base, check: slot.check, text }
-        };
-        let len = self.slots.iter().rposition(|slot| slot.text.is_some()).map_or(0, |last| last + 1);
-        self.slots[..len].iter().enumerate().skip(ROOT).map(cell).collect()
+        let len = self.slots.iter().rposition(|slot| slot.text.is_some()).map_or(ROOT, |last| last + 1);
+        self.slots[ROOT..len].to_vec()
     }
 
     /// Inserts a word.
@@ -113,9 +100,9 @@ impl DoubleArray {
         let child = self.base(node) + code;
         if outcome != "followed" {
             let mut text = self.slots[node].text.clone().unwrap_or_default();
-            text.extend(byte);
-            limit.step(text.len())?;
-            *self.slot(child) = ArrayCell { base: 0, check: node, text: Some(text) };
+            text.0.extend(byte);
+            limit.step(text.0.len())?;
+            *self.slot(child) = Cell { check: node, text: Some(text), ..Cell::free(child) };
         }
         Ok(InsertionStep { node: at, byte, code, new_base, cell, check, outcome, relocation, child })
     }
@@ -131,9 +118,9 @@ impl DoubleArray {
             for &child in &children {
                 self.slot(child).check = to;
             }
-            let slot = std::mem::take(self.slot(from));
-            moves.push(Move { byte: self.byte(code), from, to, base: slot.base, children });
-            *self.slot(to) = slot;
+            let cell = std::mem::replace(self.slot(from), Cell::free(from));
+            moves.push(Move { byte: self.byte(code), from, to, base: cell.base, children });
+            *self.slot(to) = Cell { index: to, ..cell };
         }
         self.slots[node].base = to_base as i64;
         moves
@@ -183,10 +170,8 @@ impl DoubleArray {
         self.slots[node].base as usize
     }
 
-    fn slot(&mut self, cell: usize) -> &mut ArrayCell {
-        if cell >= self.slots.len() {
-            self.slots.resize(cell + 1, ArrayCell::default());
-        }
+    fn slot(&mut self, cell: usize) -> &mut Cell {
+        self.slots.extend((self.slots.len()..=cell).map(Cell::free));
         &mut self.slots[cell]
     }
 

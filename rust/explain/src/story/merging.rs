@@ -1,12 +1,13 @@
 //! The units of SPM and of byte-pair encoding: how the symbols of a word or piece merge.
 
 use std::collections::BTreeMap;
+use std::iter::repeat;
 
 use ggtok_core::TokenId;
 
 use super::words::{Letters, and, counted, face, grouped, number, said, shortened};
 use super::{Drawing, Leaf, Pair, Teller, Told, rewriting};
-use crate::merging::{Priority, priority};
+use crate::merging::priority;
 use crate::trace::{Bigram, Bpe, Merging, Pop, Spm, Symbol, SymbolTokens};
 
 /// Symbols after which a word of SPM ends, even without a space.
@@ -19,8 +20,7 @@ const MOST_TOLD: usize = 12;
 struct Word<'t> {
     title: String,
     text: &'t [u8],
-    /// The number of its first symbol.
-    first: usize,
+    symbols: &'t [Symbol],
     /// The bytes of each symbol in the text.
     sizes: Vec<usize>,
     queue: Vec<&'t Bigram>,
@@ -56,11 +56,12 @@ pub(super) fn spm(teller: &mut Teller<'_>, steps: &Spm, text: &[u8]) {
     let mut words = Vec::new();
     let mut text = &steps.escaped.0[..];
     for ends in starts.windows(2) {
-        let sizes = Vec::from_iter(symbols[ends[0].0..ends[1].0].iter().map(|symbol| symbol.n));
+        let symbols = &symbols[ends[0].0..ends[1].0];
+        let sizes = Vec::from_iter(symbols.iter().map(|symbol| symbol.n));
         let title = format!("Word {} of {}: ", words.len() + 1, starts.len() - 1);
         let left = &steps.symbols[ends[0].1..ends[1].1];
         let (word, rest) = text.split_at(sizes.iter().sum());
-        words.push(Word { title, text: word, first: ends[0].0, sizes, left, ..Word::default() });
+        words.push(Word { title, text: word, symbols, sizes, left, ..Word::default() });
         text = rest;
     }
     let word_of = |symbol| starts.partition_point(|(start, _)| *start <= symbol) - 1;
@@ -97,11 +98,12 @@ pub(super) fn pieces(teller: &mut Teller<'_>, steps: &Bpe) {
         let is_bytes = !text.is_ascii() && sizes.iter().all(|size| *size == 1);
         let merges = merging.pops.iter().filter(|pop| pop.stale.is_none()).collect();
         let queue = merging.queue.iter().collect();
-        Word { title, text, first: 0, sizes, queue, merges, left: &piece.symbols, is_bytes }.add(teller);
+        let symbols = &merging.symbols;
+        Word { title, text, symbols, sizes, queue, merges, left: &piece.symbols, is_bytes }.add(teller);
     }
 }
 
-impl Word<'_> {
+impl<'t> Word<'t> {
     fn add(&self, teller: &mut Teller<'_>) {
         let num_tokens = self.left.iter().flat_map(tokens_of).count();
         let length = if self.merges.is_empty() { 0 } else { self.merges.len() + 1 };
@@ -116,25 +118,26 @@ impl Word<'_> {
         let letters = Letters::new(self.text, &offsets);
         let named = |from: usize, to: usize| face(&self.text[offsets[from]..offsets[to]]);
 
-        let mut row = Symbols::new(self, &named);
+        // Where each symbol starts in the text that merges, and the end.
+        let mut starts = vec![0];
+        self.symbols.iter().for_each(|symbol| starts.push(starts[starts.len() - 1] + symbol.n));
+        let mut pairs = self.pairs(&starts, &named);
         let mut start = if self.is_bytes { said!("start_bytes", text, n) } else { said!("start_characters", text, n) };
-        and(&mut start, counted("waiting", row.waiting.len(), &[]));
+        and(&mut start, counted("waiting", pairs.iter().filter(|(_, pair)| pair.born == 0).count(), &[]));
         let mut steps = vec![start];
-        for pop in &self.merges {
-            steps.push(row.merge(pop, steps.len()));
-        }
-        let nodes = row.nodes();
-        let mut pairs = row.pairs;
-        pairs.sort_by_key(|(priority, _)| *priority);
+        steps.extend(self.tell_merges(&pairs));
+        pairs.sort_by_key(|(bigram, _)| priority(bigram));
         let pairs = pairs.into_iter().map(|(_, pair)| pair).collect();
 
-        let mut leaves = Vec::new();
-        for (&(from, to), symbol) in nodes.iter().zip(self.left) {
+        let mut leaves: Vec<Leaf> = Vec::new();
+        for symbol in self.left {
+            let from = leaves.last().map_or(0, |leaf| leaf.to);
+            let to = starts.partition_point(|start| *start < starts[from] + symbol.text.0.len());
             let tokens = Vec::from_iter((place..).zip(tokens_of(symbol)));
             place += tokens.len();
             leaves.push(Leaf { from, to, tokens });
         }
-        let faces = Vec::from_iter(nodes.iter().map(|&(from, to)| named(from, to)));
+        let faces = Vec::from_iter(leaves.iter().map(|leaf| named(leaf.from, leaf.to)));
         let outcomes = || self.left.iter().zip(&faces).map(|(symbol, text)| outcome(symbol, text));
         if let (Some(last), 1..) = (steps.last_mut(), self.merges.len()) {
             and(last, said!("end"));
@@ -164,87 +167,64 @@ impl Word<'_> {
         let title = self.title.clone() + &shortened(&text, 30);
         Told { steps, lines: vec![result], ..Told::one(title, whole, drawing) }
     }
-}
 
-/// The symbols of a word while they merge, and the pairs that wait.
-struct Symbols<'w> {
-    first: usize,
-    named: &'w dyn Fn(usize, usize) -> String,
-    pairs: Vec<(Priority, Pair)>,
-    waiting: BTreeMap<Priority, (usize, &'w Bigram)>,
-    /// The pair that waits whose left symbol starts at a letter.
-    at: Vec<Option<Priority>>,
-    /// For the symbol that starts at a letter, where the one before it starts and where it ends.
-    links: Vec<(usize, usize)>,
-}
-
-impl<'w> Symbols<'w> {
-    fn new(word: &Word<'w>, named: &'w dyn Fn(usize, usize) -> String) -> Self {
-        let n = word.sizes.len();
-        let links = (0..n).map(|at| (at.saturating_sub(1), at + 1)).collect();
-        let at = vec![None; n];
-        let mut row = Self { first: word.first, named, pairs: Vec::new(), waiting: BTreeMap::new(), at, links };
-        word.queue.iter().for_each(|bigram| row.enter(bigram, 0));
-        row
-    }
-
-    /// Adds a pair to those that wait, unless it goes over the end of the word.
-    fn enter(&mut self, bigram: &'w Bigram, born: usize) {
-        let (Some(from), Some(mid)) = (bigram.left.checked_sub(self.first), bigram.right.checked_sub(self.first))
-        else {
-            return;
+    /// The pairs that could merge, in the order in which they begin to wait. `starts` are those of the symbols.
+    fn pairs(&self, starts: &[usize], named: &dyn Fn(usize, usize) -> String) -> Vec<(&'t Bigram, Pair)> {
+        let first = self.symbols.first().map_or(0, |symbol| symbol.index);
+        // The steps in which each symbol merges with another, which ends the pairs that it is in.
+        let mut changes = vec![Vec::new(); self.symbols.len()];
+        for (pop, step) in self.merges.iter().zip(1..) {
+            [pop.bigram.left, pop.bigram.right].into_iter().for_each(|side| changes[side - first].push(step));
+        }
+        let added = self.merges.iter().zip(1..).flat_map(|(pop, step)| pop.added.iter().zip(repeat(step)));
+        let pair = |(bigram, born): (&'t Bigram, usize)| {
+            let Bigram { left, right, size, rank, .. } = bigram;
+            // None of a pair that goes over an end of the word.
+            let from = left.checked_sub(first)?;
+            let mid = right.checked_sub(first)?;
+            let to = starts.binary_search(&(starts[from] + size)).ok()?;
+            let next = |side: usize| changes[side].get(changes[side].partition_point(|step| *step <= born)).copied();
+            let died = next(from).into_iter().chain(next(mid)).min();
+            let won = died.is_some_and(|step| {
+                let merged = &self.merges[step - 1].bigram;
+                (merged.left, merged.right) == (*left, *right)
+            });
+            let by = format!("{} {}", if rank.is_some() { "rule" } else { "score" }, value_of(bigram));
+            let faces = (named(from, mid), named(mid, to));
+            Some((bigram, Pair { from, mid, to, faces, face: named(from, to), by, born, died, won }))
         };
-        let Some(&(_, to)) = self.links.get(mid) else { return };
-        self.waiting.insert(priority(bigram), (self.pairs.len(), bigram));
-        self.at[from] = Some(priority(bigram));
-        let faces = ((self.named)(from, mid), (self.named)(mid, to));
-        let face = (self.named)(from, to);
-        let by = format!("{} {}", if bigram.rank.is_some() { "rule" } else { "score" }, value_of(bigram));
-        self.pairs.push((priority(bigram), Pair { from, mid, to, faces, face, by, born, died: None, won: false }));
+        self.queue.iter().copied().zip(repeat(0)).chain(added).filter_map(pair).collect()
     }
 
-    /// A pair that waits no more.
-    fn leave(&mut self, from: usize, step: usize, won: bool) {
-        let gone = self.at[from].take().and_then(|key| self.waiting.remove(&key));
-        if let Some((at, _)) = gone {
-            let (_, pair) = &mut self.pairs[at];
-            (pair.died, pair.won) = (Some(step), won);
+    /// What is said of each merge, given the pairs in the order in which they begin to wait.
+    fn tell_merges(&self, pairs: &[(&Bigram, Pair)]) -> Vec<String> {
+        let mut dying = vec![Vec::new(); self.merges.len() + 1];
+        for (bigram, pair) in pairs {
+            dying[pair.died.unwrap_or_default()].push(priority(bigram));
         }
-    }
-
-    /// Merges a pair. Returns what is said about it.
-    fn merge(&mut self, Pop { bigram, added, .. }: &'w Pop, step: usize) -> String {
-        let left = bigram.left - self.first;
-        let right = bigram.right - self.first;
-        let (before, _) = self.links[left];
-        let (_, end) = self.links[right];
-        let by = if bigram.rank.is_some() { "rank" } else { "score" };
-        let key = format!("merge_{by}{}", if self.waiting.len() > 1 { "" } else { "_one" });
-        let [one, other, merged] = [(left, right), (right, end), (left, end)].map(|(from, to)| (self.named)(from, to));
-        let value = value_of(bigram);
-        let waiting = grouped(self.waiting.len());
-        let mut told =
-            said(&key, &[("left", &one), ("right", &other), ("merged", &merged), ("waiting", &waiting), (by, &value)]);
-        self.leave(left, step, true);
-        if let Some(&(pair, next)) = self.waiting.values().next() {
-            let key = if next.text == bigram.text { "next_same".to_owned() } else { format!("next_{by}") };
-            let (_, Pair { face, .. }) = &self.pairs[pair];
-            and(&mut told, said(&key, &[("text", face), (by, &value_of(next))]));
+        let mut waiting = BTreeMap::new();
+        let mut coming = pairs.iter().peekable();
+        let mut told = Vec::new();
+        for (Pop { bigram, .. }, dying) in self.merges.iter().zip(&dying[1..]) {
+            while let Some(each) = coming.next_if(|(_, pair)| pair.born <= told.len()) {
+                waiting.insert(priority(each.0), each);
+            }
+            let by = if bigram.rank.is_some() { "rank" } else { "score" };
+            let key = format!("merge_{by}{}", if waiting.len() > 1 { "" } else { "_one" });
+            let count = grouped(waiting.len());
+            let Some((_, pair)) = waiting.remove(&priority(bigram)) else { continue };
+            let Pair { faces: (left, right), face: merged, .. } = pair;
+            let value = value_of(bigram);
+            let mut sentence =
+                said(&key, &[("left", left), ("right", right), ("merged", merged), ("waiting", &count), (by, &value)]);
+            if let Some((next, pair)) = waiting.values().next() {
+                let key = if next.text == bigram.text { "next_same".to_owned() } else { format!("next_{by}") };
+                and(&mut sentence, said(&key, &[("text", &pair.face), (by, &value_of(next))]));
+            }
+            told.push(sentence);
+            dying.iter().for_each(|key| _ = waiting.remove(key));
         }
-        self.leave(right, step, false);
-        self.leave(before, step, false);
-        self.links[left].1 = end;
-        if let Some(after) = self.links.get_mut(end) {
-            after.0 = left;
-        }
-        added.iter().for_each(|bigram| self.enter(bigram, step));
         told
-    }
-
-    /// The symbols as ranges of letters.
-    fn nodes(&self) -> Vec<(usize, usize)> {
-        let starts = std::iter::successors(Some(0), |&at| self.links.get(at).map(|(_, end)| *end));
-        starts.filter_map(|at| self.links.get(at).map(|(_, end)| (at, *end))).collect()
     }
 }
 

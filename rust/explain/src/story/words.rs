@@ -96,7 +96,7 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
 }
 
 /// Bytes as people know them: characters, signs for those that cannot be seen, and parts of characters in hexadecimal.
-pub(crate) fn face(bytes: &[u8]) -> String {
+pub fn face(bytes: &[u8]) -> String {
     let mut parts: Vec<String> = Vec::new();
     for chunk in bytes.utf8_chunks() {
         if !chunk.valid().is_empty() {
