@@ -1,7 +1,7 @@
 //! Sorted runs of counted words in a temporary file, and their merge.
 //!
-//! A run is a table of words ordered by their bytes; each is stored as its length and count, of eight bytes each,
-//! and its bytes. Runs follow each other in the file. Merging takes a buffer of 64 KiB per run.
+//! A run is a table of words ordered by their bytes; each is stored as its length and count in LEB128, and its bytes.
+//! Runs follow each other in the file. Merging takes a buffer of 64 KiB per run.
 //!
 //! O(n log n) for n bytes of words, O(n log r) to merge r runs.
 
@@ -41,8 +41,8 @@ impl<'a> SpilledRuns<'a> {
         let mut buffer = Vec::with_capacity(2 * BUFFER);
         for index in table.sorted() {
             let word = table.word(index as usize);
-            let sizes = [word.len() as u64, table.count(index as usize)];
-            buffer.extend_from_slice(sizes.map(u64::to_le_bytes).as_flattened());
+            put_number(&mut buffer, word.len() as u64);
+            put_number(&mut buffer, table.count(index as usize));
             buffer.extend_from_slice(word);
             if buffer.len() >= BUFFER {
                 interrupt::check();
@@ -108,12 +108,33 @@ fn next(run: &mut impl BufRead) -> io::Result<Option<(Vec<u8>, u64)>> {
     if run.fill_buf()?.is_empty() {
         return Ok(None);
     }
-    let mut sizes = [[0; 8]; 2];
-    run.read_exact(sizes.as_flattened_mut())?;
-    let [len, count] = sizes.map(u64::from_le_bytes);
+    let len = number(run)?;
+    let count = number(run)?;
     let mut word = Vec::new();
     run.take(len).read_to_end(&mut word)?;
     if word.len() as u64 == len { Ok(Some((word, count))) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+/// Reads a LEB128 number.
+fn number(run: &mut impl Read) -> io::Result<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let mut byte = [0];
+        run.read_exact(&mut byte)?;
+        number |= u64::from(byte[0] & 0x7F) << shift;
+        if byte[0] < 0x80 {
+            break;
+        }
+    }
+    Ok(number)
+}
+
+fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
 }
 
 #[cfg(test)]
