@@ -6,8 +6,8 @@
 - `check`: `check`, `CONVERT`, `NOT_IN_UTF8`, `origin_of`, `warn`
 - `chunks`: `Chunk`
 - `cuts`: `character`, `compare`, `Cuts`, `cuts_of`, `Pair`, `Span`, `stretches`
-- `files`: `check_target`, `discard`, `finish`, `lock`, `new_part`, `no_follow`, `read`, `read_pipe`, `remove_parts`, `replacing`,
-  `Target`, `write`
+- `files`: `check_target`, `discard`, `finish`, `lock`, `new_part`, `no_follow`, `read`, `read_pipe`,
+  `remove_parts`, `replacing`, `Target`, `write`
 - `findings`: `Finding`, `TokenizerWarning`, `warn_of`
 - `keys`: `ARRAYS`, `BYTE`, `CHAT_TEMPLATE`, `CONTROL`, `FLAGS`, `FORMATS`, `GGML`, `MODEL`, `NORMAL`, `PRE`,
   `read_types`, `SPECIAL`, `TOKEN_TYPE_COUNT`, `Type`, `UNKNOWN`, `UNUSED`, `USER_DEFINED`

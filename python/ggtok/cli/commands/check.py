@@ -102,7 +102,7 @@ def _findings(model: Model, llama_cpp: str | None) -> list[Finding]:
     except GgtokError as error:
         if isinstance(error, OSError) or model.path is None or is_url(model.path):
             raise
-        return check_file(located(model.path), overrides=model.values, llama_cpp=llama_cpp)
+        return check_file(located(model.path), overrides=model.overrides, llama_cpp=llama_cpp)
 
 
 def _command(name: str, repair: Edits) -> str:
