@@ -19,9 +19,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use crate::encode::model::any::AnyModel;
+use crate::encode::model::merging::Merging;
 use crate::encode::model::merging::pair_memo::PairMemo;
 use crate::encode::model::merging::ranks::MergeRanks;
-use crate::encode::model::sampler::Dropping;
+use crate::encode::model::merging::symbol::Merge;
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::tokenizer::Tokenizer;
@@ -60,12 +61,12 @@ pub fn needed(tokenizer: &Tokenizer, used: &[TokenId]) -> (Vec<TokenId>, Vec<u32
     let model = tokenizer.model();
     let mut tokens = BTreeSet::from_iter(used.iter().copied());
     let mut rules = BTreeSet::new();
-    let merging = used.iter().filter(|_| matches!(vocabulary.kind(), Kind::Spm | Kind::Bpe));
+    let merged = used.iter().filter(|_| matches!(vocabulary.kind(), Kind::Spm | Kind::Bpe));
     let between = model.ranks().into_iter().flat_map(MergeRanks::others).map(|(text, _)| text);
-    let mut dropping = Dropping::default();
+    let mut merging = Merging::default();
     let mut memo = PairMemo::default();
-    for text in merging.map(|&id| vocabulary.text(id)).chain(between) {
-        for &(rank, symbol) in model.merges_of(vocabulary, text, (&mut dropping, &mut memo)) {
+    for text in merged.map(|&id| vocabulary.text(id)).chain(between) {
+        for Merge { rank, symbol } in model.merges_of(vocabulary, text, (&mut merging, &mut memo)) {
             tokens.insert(symbol as TokenId);
             rules.extend(model.ranks().map(|_| rank));
         }
