@@ -31,7 +31,7 @@ use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::normalizer::unigram::{UnigramNormalizer, WHITESPACE};
 use crate::encode::sink::Sink;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
-use crate::text::scan::masks::WordClasses;
+use crate::text::scan::masks::{Classified, WordClasses};
 use crate::text::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::text::unicode::utf8;
 use crate::vocabulary::Vocabulary;
