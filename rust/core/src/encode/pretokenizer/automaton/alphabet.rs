@@ -1,45 +1,28 @@
 //! The alphabet of a pattern: a map from code points to a few classes. No set of the pattern distinguishes the code
 //! points of one class.
 //!
-//! ASCII has its own table. Other code points are looked up by category if the pattern is matched over collapsed text,
-//! and otherwise in pages of 128 code points. Complexity: constant time per code point.
+//! The symbols below 256 have a table: ASCII, and the categories to which other code points are collapsed. If a pattern is
+//! matched over the code points themselves, they are searched for in a list of ranges. Complexity: constant time per code
+//! point, or the logarithm of the number of ranges.
 
 use std::collections::HashMap;
 
 use super::pattern::{Set, collapsed};
 use crate::text::unicode::{self, Flags};
-use crate::work::heap::HeapBytes;
-use crate::work::memory::{append, collect};
-
-/// The last code point that is whitespace.
-const LAST_WHITESPACE: u32 = 0x3000;
-/// Code points per page of [`Beyond::Wide`].
-const PAGE: u32 = 128;
 
 /// The class of every code point, numbered from 0; [`Alphabet::end`] stands for the end of the text.
 #[derive(Debug)]
 pub(crate) struct Alphabet {
-    ascii: [u8; 128],
-    beyond: Beyond,
+    /// The class of each symbol below 256: ASCII, and all that replace other code points.
+    low: [u8; 256],
+    /// The first symbol of each stretch of symbols in one class.
+    bounds: Vec<u32>,
+    /// The class of each stretch.
+    spans: Vec<u8>,
     num_classes: u8,
-}
-
-#[derive(Debug)]
-enum Beyond {
-    /// Indexed by the low nine bits of the flags (category and whitespace); with two classes for Han characters if the
-    /// pattern needs them.
-    Collapsed { by_flags: Box<[u8; 512]>, han_letter: u8, han_other: u8, has_han: bool },
-    /// By code point `c`: `entries[pages[c / PAGE] * PAGE + c % PAGE]`.
-    Wide { pages: Vec<u16>, entries: Vec<u8> },
-}
-
-impl HeapBytes for Beyond {
-    fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Collapsed { by_flags, .. } => by_flags.heap_bytes(),
-            Self::Wide { pages, entries } => pages.heap_bytes() + entries.heap_bytes(),
-        }
-    }
+    is_collapsed: bool,
+    /// Whether the pattern distinguishes Han characters.
+    has_han: bool,
 }
 
 impl Alphabet {
@@ -66,44 +49,38 @@ impl Alphabet {
             spans.push(class);
         }
 
-        let class_of = |symbol: u32| spans[bounds.partition_point(|&bound| bound <= symbol) - 1];
-        let beyond = if is_collapsed {
-            let by_flags = (0..512).map(|bits| class_of(collapse(Flags::from_bits(bits)))).collect::<Vec<u8>>();
-            Beyond::Collapsed {
-                by_flags: by_flags.try_into().map_or_else(|_| Box::new([0; 512]), Box::new),
-                han_letter: class_of(collapsed::HAN_LETTER),
-                han_other: class_of(collapsed::HAN_OTHER),
-                has_han: class_of(collapsed::HAN_OTHER) != class_of(collapsed::OTHER),
-            }
-        } else {
-            wide(&bounds, class_of)
-        };
-        let ascii = std::array::from_fn(|byte| class_of(byte as u32));
-        (Self { ascii, beyond, num_classes: numbers.len() as u8 }, class_sets)
+        let mut alphabet =
+            Self { low: [0; 256], bounds, spans, num_classes: numbers.len() as u8, is_collapsed, has_han: false };
+        alphabet.low = std::array::from_fn(|symbol| alphabet.class_of(symbol as u32));
+        let [han, other] = [collapsed::HAN_OTHER, collapsed::OTHER].map(|symbol| alphabet.class_of(symbol));
+        alphabet.has_han = han != other;
+        (alphabet, class_sets)
+    }
+
+    /// The class of a symbol.
+    fn class_of(&self, symbol: u32) -> u8 {
+        self.spans[self.bounds.partition_point(|&bound| bound <= symbol) - 1]
     }
 
     /// The class of an ASCII byte.
     #[inline(always)]
     pub(crate) fn ascii(&self, byte: u8) -> u8 {
-        self.ascii[usize::from(byte & 0x7F)]
+        self.low[usize::from(byte)]
     }
 
     /// The class of any other code point.
     #[inline]
     pub(crate) fn beyond_ascii(&self, code_point: u32) -> u8 {
-        match &self.beyond {
-            Beyond::Collapsed { by_flags, han_letter, han_other, has_han } => {
-                let flags = unicode::flags(code_point);
-                if *has_han && unicode::is_han(code_point) {
-                    return if flags.is_letter() { *han_letter } else { *han_other };
-                }
-                by_flags[usize::from(flags.bits() & 0x1FF)]
-            }
-            Beyond::Wide { pages, entries } => {
-                let page = pages.get((code_point / PAGE) as usize).copied().unwrap_or_default();
-                entries[usize::from(page) * PAGE as usize + (code_point % PAGE) as usize]
-            }
+        let flags = unicode::flags(code_point);
+        if !self.is_collapsed && !flags.is_whitespace() {
+            return self.class_of(code_point);
         }
+        let symbol = match self.has_han && unicode::is_han(code_point) {
+            true if flags.is_letter() => collapsed::HAN_LETTER,
+            true => collapsed::HAN_OTHER,
+            false => collapse(flags),
+        };
+        self.low[symbol as usize]
     }
 
     /// The class of the end of the text.
@@ -116,7 +93,7 @@ impl Alphabet {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ClassSet([u64; 4]);
 
-heap_bytes!(Alphabet: beyond; ClassSet);
+heap_bytes!(Alphabet: bounds, spans; ClassSet);
 
 impl ClassSet {
     pub(crate) fn insert(&mut self, class: u8) {
@@ -129,6 +106,7 @@ impl ClassSet {
 }
 
 /// The symbol that replaces a non-ASCII code point with these flags in collapsed text.
+#[inline]
 fn collapse(flags: Flags) -> u32 {
     if flags.is_whitespace() {
         return collapsed::WHITESPACE;
@@ -143,45 +121,11 @@ fn collapse(flags: Flags) -> u32 {
     }
 }
 
-/// Pages for patterns that see every code point except whitespace as it is. Equal pages are stored once.
-fn wide(bounds: &[u32], class_of: impl Fn(u32) -> u8) -> Beyond {
-    let mut known: HashMap<Vec<u8>, u16> = HashMap::new();
-    let mut entries = Vec::new();
-    let whitespace = class_of(collapsed::WHITESPACE);
-    let pages = (0..=0x10_FFFF / PAGE).map(|page| {
-        let first = page * PAGE;
-        let first_class = class_of(first);
-        let is_plain = bounds.partition_point(|&bound| bound <= first)
-            == bounds.partition_point(|&bound| bound < first + PAGE)
-            && first > LAST_WHITESPACE;
-        let classes: Vec<u8> = if is_plain {
-            vec![first_class; PAGE as usize]
-        } else {
-            let class = |code_point: u32| {
-                let is_space = code_point > 0x7F && unicode::flags(code_point).is_whitespace();
-                if is_space { whitespace } else { class_of(code_point) }
-            };
-            (first..first + PAGE).map(class).collect()
-        };
-        let next = known.len() as u16;
-        *known.entry(classes).or_insert_with_key(|classes| {
-            append(&mut entries, classes);
-            next
-        })
-    });
-    Beyond::Wide { pages: collect(pages), entries }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Alphabet, LAST_WHITESPACE};
+    use super::Alphabet;
     use crate::encode::pretokenizer::automaton::pattern::Set;
     use crate::text::unicode;
-
-    #[test]
-    fn whitespace_ends_where_pages_expect_it() {
-        assert_eq!((0..=0x10_FFFF).rfind(|&at| unicode::flags(at).is_whitespace()), Some(LAST_WHITESPACE));
-    }
 
     #[test]
     fn classes_distinguish_what_sets_do() {
