@@ -85,9 +85,12 @@ impl CharacterTables {
         })
     }
 
-    /// The text in canonical UTF-8, with [`RAW_SPACE`] in it if spaces are escaped.
+    /// The text in canonical UTF-8. If spaces are escaped, one in an overlong form becomes [`RAW_SPACE`], because llama.cpp
+    /// escapes spaces before it decodes the text.
     pub(super) fn canonical<'t>(&self, text: &'t [u8], start: usize, is_utf8: bool, spans: bool) -> Rewritten<'t> {
-        Rewritten::canonical_with(if self.escape_spaces { RAW_SPACE } else { b" " }, text, start, is_utf8, spans)
+        Rewritten::canonical_except(text, start, is_utf8, spans, |code_point, bytes| {
+            (self.escape_spaces && code_point == u32::from(b' ') && bytes.len() > 1).then_some(RAW_SPACE)
+        })
     }
 
     /// Pushes the tokens of words that lie end to end in a text from [`CharacterTables::canonical`].
