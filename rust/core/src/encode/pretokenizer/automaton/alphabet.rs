@@ -1,9 +1,8 @@
 //! The alphabet of a pattern: a map from code points to a few classes. No set of the pattern distinguishes the code
 //! points of one class.
 //!
-//! The symbols below 256 have a table: ASCII, and the categories to which other code points are collapsed. If a pattern is
-//! matched over the code points themselves, they are searched for in a list of ranges. Complexity: constant time per code
-//! point, or the logarithm of the number of ranges.
+//! ASCII has its own table. Other code points are looked up by category if the pattern is matched over collapsed text,
+//! and otherwise in a list of ranges. Complexity: constant time per code point, or the logarithm of the number of ranges.
 
 use std::collections::HashMap;
 
@@ -13,16 +12,17 @@ use crate::text::unicode::{self, Flags};
 /// The class of every code point, numbered from 0; [`Alphabet::end`] stands for the end of the text.
 #[derive(Debug)]
 pub(crate) struct Alphabet {
-    /// The class of each symbol below 256: ASCII, and all that replace other code points.
-    low: [u8; 256],
+    ascii: [u8; 128],
+    /// The class of the symbol that replaces a code point, by the low nine bits of its flags (category and whitespace).
+    collapsed: [u8; 512],
+    /// The classes of Han letters and of other Han characters, if the pattern needs them.
+    han: Option<[u8; 2]>,
     /// The first symbol of each stretch of symbols in one class.
     bounds: Vec<u32>,
     /// The class of each stretch.
     spans: Vec<u8>,
     num_classes: u8,
     is_collapsed: bool,
-    /// Whether the pattern distinguishes Han characters.
-    has_han: bool,
 }
 
 impl Alphabet {
@@ -49,23 +49,18 @@ impl Alphabet {
             spans.push(class);
         }
 
-        let mut alphabet =
-            Self { low: [0; 256], bounds, spans, num_classes: numbers.len() as u8, is_collapsed, has_han: false };
-        alphabet.low = std::array::from_fn(|symbol| alphabet.class_of(symbol as u32));
-        let [han, other] = [collapsed::HAN_OTHER, collapsed::OTHER].map(|symbol| alphabet.class_of(symbol));
-        alphabet.has_han = han != other;
-        (alphabet, class_sets)
-    }
-
-    /// The class of a symbol.
-    fn class_of(&self, symbol: u32) -> u8 {
-        self.spans[self.bounds.partition_point(|&bound| bound <= symbol) - 1]
+        let class_of = |symbol: u32| class_of(&bounds, &spans, symbol);
+        let ascii = std::array::from_fn(|byte| class_of(byte as u32));
+        let collapsed = std::array::from_fn(|bits| class_of(collapse(Flags::from_bits(bits as u16))));
+        let han = [collapsed::HAN_LETTER, collapsed::HAN_OTHER].map(class_of);
+        let han = Some(han).filter(|han| han[1] != class_of(collapsed::OTHER));
+        (Self { ascii, collapsed, han, bounds, spans, num_classes: numbers.len() as u8, is_collapsed }, class_sets)
     }
 
     /// The class of an ASCII byte.
     #[inline(always)]
     pub(crate) fn ascii(&self, byte: u8) -> u8 {
-        self.low[usize::from(byte)]
+        self.ascii[usize::from(byte & 0x7F)]
     }
 
     /// The class of any other code point.
@@ -73,20 +68,25 @@ impl Alphabet {
     pub(crate) fn beyond_ascii(&self, code_point: u32) -> u8 {
         let flags = unicode::flags(code_point);
         if !self.is_collapsed && !flags.is_whitespace() {
-            return self.class_of(code_point);
+            return class_of(&self.bounds, &self.spans, code_point);
         }
-        let symbol = match self.has_han && unicode::is_han(code_point) {
-            true if flags.is_letter() => collapsed::HAN_LETTER,
-            true => collapsed::HAN_OTHER,
-            false => collapse(flags),
-        };
-        self.low[symbol as usize]
+        if let Some([letter, other]) = self.han
+            && unicode::is_han(code_point)
+        {
+            return if flags.is_letter() { letter } else { other };
+        }
+        self.collapsed[usize::from(flags.bits() & 0x1FF)]
     }
 
     /// The class of the end of the text.
     pub(crate) fn end(&self) -> u8 {
         self.num_classes
     }
+}
+
+/// The class of a symbol.
+fn class_of(bounds: &[u32], spans: &[u8], symbol: u32) -> u8 {
+    spans[bounds.partition_point(|&bound| bound <= symbol) - 1]
 }
 
 /// A set of classes.
@@ -106,7 +106,6 @@ impl ClassSet {
 }
 
 /// The symbol that replaces a non-ASCII code point with these flags in collapsed text.
-#[inline]
 fn collapse(flags: Flags) -> u32 {
     if flags.is_whitespace() {
         return collapsed::WHITESPACE;
