@@ -23,6 +23,7 @@ use crate::encode::model::merging::Merging;
 use crate::encode::model::merging::pair_memo::PairMemo;
 use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::symbol::Merge;
+use crate::encode::model::unigram::UNKNOWN_PENALTY;
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::tokenizer::Tokenizer;
@@ -31,9 +32,6 @@ use crate::vocabulary::{Attributes, Kind, SLOTS, Vocabulary};
 
 /// Further texts that the loader, or hybrid DNA, looks up.
 const LOOKED_UP: &[&str] = &["<unk>", "<s>", "</s>", "<|endoftext|>", "<dna>", "</dna>", "<oov>"];
-
-/// How far below the lowest score of all normal tokens an unknown character of Unigram is.
-const UNKNOWN_PENALTY: f32 = 10.0;
 
 /// What a vocabulary, of any kind but PLaMo-2, needs for texts that have these tokens: tokens by their ids, and merge
 /// rules by their ranks, in ascending order. For WordPiece, `used` includes what unknown words [`matched`].

@@ -48,7 +48,7 @@ use segments::Pass;
 use spans::SpanTracker;
 
 /// How much lower than any normal token an unknown character scores.
-const UNKNOWN_PENALTY: f32 = 10.0;
+pub(crate) const UNKNOWN_PENALTY: f32 = 10.0;
 
 /// The Unigram algorithm for one vocabulary.
 #[derive(Debug)]
