@@ -30,7 +30,7 @@ use merging::Merging;
 use merging::pair_memo::PairMemo;
 use plamo2::Choices;
 use progress::Progress;
-use sampler::{Dropping, Sampler};
+use sampler::Sampler;
 use unigram::UnigramScratch;
 use wordpiece::NormalizedWord;
 
@@ -59,7 +59,6 @@ pub(crate) struct ModelScratch {
 struct Merger {
     merging: Merging,
     memo: PairMemo,
-    dropping: Dropping,
     /// A text with its spaces escaped, for SPM.
     escaped: Vec<u8>,
 }

@@ -19,9 +19,11 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use crate::encode::model::any::AnyModel;
+use crate::encode::model::merging::Merging;
 use crate::encode::model::merging::pair_memo::PairMemo;
 use crate::encode::model::merging::ranks::MergeRanks;
-use crate::encode::model::sampler::Dropping;
+use crate::encode::model::merging::symbol::Merge;
+use crate::encode::model::unigram::UNKNOWN_PENALTY;
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::tokenizer::Tokenizer;
@@ -30,9 +32,6 @@ use crate::vocabulary::{Attributes, Kind, SLOTS, Vocabulary};
 
 /// Further texts that the loader, or hybrid DNA, looks up.
 const LOOKED_UP: &[&str] = &["<unk>", "<s>", "</s>", "<|endoftext|>", "<dna>", "</dna>", "<oov>"];
-
-/// How far below the lowest score of all normal tokens an unknown character of Unigram is.
-const UNKNOWN_PENALTY: f32 = 10.0;
 
 /// What a vocabulary, of any kind but PLaMo-2, needs for texts that have these tokens: tokens by their ids, and merge
 /// rules by their ranks, in ascending order. For WordPiece, `used` includes what unknown words [`matched`].
@@ -60,12 +59,12 @@ pub fn needed(tokenizer: &Tokenizer, used: &[TokenId]) -> (Vec<TokenId>, Vec<u32
     let model = tokenizer.model();
     let mut tokens = BTreeSet::from_iter(used.iter().copied());
     let mut rules = BTreeSet::new();
-    let merging = used.iter().filter(|_| matches!(vocabulary.kind(), Kind::Spm | Kind::Bpe));
+    let merged = used.iter().filter(|_| matches!(vocabulary.kind(), Kind::Spm | Kind::Bpe));
     let between = model.ranks().into_iter().flat_map(MergeRanks::others).map(|(text, _)| text);
-    let mut dropping = Dropping::default();
+    let mut merging = Merging::default();
     let mut memo = PairMemo::default();
-    for text in merging.map(|&id| vocabulary.text(id)).chain(between) {
-        for &(rank, symbol) in model.merges_of(vocabulary, text, (&mut dropping, &mut memo)) {
+    for text in merged.map(|&id| vocabulary.text(id)).chain(between) {
+        for Merge { rank, symbol } in model.merges_of(vocabulary, text, (&mut merging, &mut memo)) {
             tokens.insert(symbol as TokenId);
             rules.extend(model.ranks().map(|_| rank));
         }

@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
 /// Spreads a small number over all bits: 2⁶⁴ divided by the golden ratio.
-const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+pub(crate) const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 static SEED: LazyLock<Seed> = LazyLock::new(|| {
     let state = RandomState::new();

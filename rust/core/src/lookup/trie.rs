@@ -15,8 +15,6 @@ pub(crate) mod backward;
 mod builder;
 mod sorted;
 
-use std::fmt;
-
 use crate::error::errors;
 use crate::work::heap::HeapBytes;
 use crate::work::large_vec::LargeVec;
@@ -36,7 +34,7 @@ use crate::work::large_vec::LargeVec;
 /// assert_eq!(trie.longest_walk(b"abcx"), 3);
 /// # Ok::<(), ggtok_core::trie::TrieError>(())
 /// ```
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct DoubleArray {
     /// Whole blocks of 256 slots, at least one; the root is in slot 0.
     nodes: LargeVec<Node>,
@@ -47,7 +45,7 @@ pub struct DoubleArray {
 /// The end of a walk through a [`DoubleArray`].
 ///
 /// From the lowest bit: 9 bits of label, 27 bits of base, 28 bits of value.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node(u64);
 
 heap_bytes!(DoubleArray: nodes; Node);
@@ -182,22 +180,6 @@ impl Default for DoubleArray {
     /// The trie of no keys.
     fn default() -> Self {
         Self { nodes: LargeVec::filled(1, Node::new(Node::NO_LABEL, Node::NO_CHILDREN, Node::NO_VALUE)), len: 0 }
-    }
-}
-
-impl fmt::Debug for DoubleArray {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DoubleArray").field("len", &self.len).field("slots", &self.nodes.len()).finish()
-    }
-}
-
-impl fmt::Debug for Node {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Node")
-            .field("label", &self.label())
-            .field("base", &self.base())
-            .field("value", &self.value())
-            .finish()
     }
 }
 

@@ -5,10 +5,8 @@
 //!
 //! Time: O(1) per pair. Space: 2 KiB and the filter.
 
+use crate::lookup::hash::SPREAD;
 use crate::work::memory::{array, filled, push};
-
-/// 2⁶⁴ divided by the golden ratio.
-const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A character, as its code point or as its bytes with the first one lowest. ASCII is the same in both.
 pub(crate) type Char = u32;

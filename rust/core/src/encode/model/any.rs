@@ -8,14 +8,13 @@ use super::bpe::hybrid_dna::HybridDna;
 use super::bpe::whitespace::Whitespace;
 use super::hashed::Hashed;
 use super::lengths::Lengths;
-use super::merging::SymbolSpan;
 use super::merging::pair_memo::PairMemo;
 use super::merging::ranks::MergeRanks;
 use super::merging::symbol::{Merge, NO_MERGE, NO_SYMBOL, Symbol};
+use super::merging::{Decision, Merging, SymbolSpan};
 use super::plamo2::Plamo2;
 use super::progress::Progress;
 use super::rwkv::Rwkv;
-use super::sampler::{Dropped, Dropping, Random, Sampler, Sampling, characters};
 use super::spm::{Spm, rank};
 use super::unigram::Unigram;
 use super::wordpiece::WordPiece;
@@ -112,14 +111,14 @@ impl AnyModel {
         }
     }
 
-    /// The merges that make a text of SPM or byte-pair encoding one symbol, if any do: the rank of each, and the symbol
-    /// that it makes. The text is spelled as in the vocabulary.
-    pub(crate) fn merges_of<'d>(
+    /// The merges that make a text of SPM or byte-pair encoding one symbol, if any do, in order. The text is spelled as in
+    /// the vocabulary.
+    pub(crate) fn merges_of(
         &self,
         vocabulary: &Vocabulary,
         text: &[u8],
-        (dropping, memo): (&'d mut Dropping, &mut PairMemo),
-    ) -> &'d [(u32, Symbol)] {
+        (merging, memo): (&mut Merging, &mut PairMemo),
+    ) -> Vec<Merge> {
         let symbol = |text: &[u8]| match self.ranks() {
             Some(ranks) => ranks.symbol(vocabulary, text),
             None => vocabulary.id(text).map_or(NO_SYMBOL, |id| id as Symbol),
@@ -136,9 +135,13 @@ impl AnyModel {
             Some(ranks) => ranks.get(left.symbol, right.symbol),
             None => memo.get(left.symbol, right.symbol, || by_score(&text[left.start as usize..right.end as usize])),
         };
-        let mut never = Sampler { way: Sampling::Dropout, amount: 0.0, random: Random(0) };
-        let symbols = dropping.run(characters(text, char), &mut never, Dropped::ForNow, merge);
-        if symbols.len() == 1 { &dropping.made } else { &[] }
+        let mut made = Vec::new();
+        merging.fill(text, char);
+        let symbols = merging.run_deciding(merge, |merge| {
+            made.extend(merge);
+            Decision::Take
+        });
+        if symbols.len() == 1 { made } else { Vec::new() }
     }
 
     /// As [`Model::lengths`].

@@ -12,7 +12,7 @@ pub(crate) mod pair_memo;
 pub(crate) mod ranks;
 pub(super) mod runs;
 pub(super) mod sure_pairs;
-pub(super) mod symbol;
+pub(crate) mod symbol;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -42,6 +42,17 @@ impl SymbolSpan {
     }
 }
 
+/// What becomes of a merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// It is made, unless it is stale.
+    Take,
+    /// It waits until one is taken.
+    Delay,
+    /// It is not made, unless one of its two symbols changes.
+    Drop,
+}
+
 /// For each of a few symbols, its merge with the next one, and its two neighbours. A neighbour past the last symbol
 /// means that there is none.
 #[derive(Debug)]
@@ -60,7 +71,7 @@ impl Default for Few {
 
 /// Scratch space for merging.
 #[derive(Debug, Default)]
-pub(super) struct Merging {
+pub(crate) struct Merging {
     symbols: Vec<SymbolSpan>,
     few: Few,
     /// The rank (high half) and position (low half) of each pair that may merge. An entry is stale once the rank at its
@@ -89,14 +100,24 @@ impl Merging {
         }
     }
 
+    /// Replaces the symbols by those of a piece. `char` returns the symbol at a byte and its length.
+    pub(super) fn fill(&mut self, piece: &[u8], char: impl Fn(usize) -> (Symbol, usize)) {
+        self.clear();
+        let mut at = 0;
+        while at < piece.len() {
+            let (symbol, len) = char(at);
+            self.push(symbol, at, at + len);
+            at += len;
+        }
+    }
+
     /// Merges until no pair can, and returns the symbols that are left. `merge` looks up two adjacent symbols.
     pub(super) fn run(&mut self, merge: impl FnMut(&SymbolSpan, &SymbolSpan) -> Merge) -> &[SymbolSpan] {
         if self.symbols.len() <= FEW {
             self.run_few(merge);
-        } else {
-            self.run_many(merge);
+            return &self.symbols;
         }
-        &self.symbols
+        self.run_deciding(merge, |_| Decision::Take)
     }
 
     fn run_few(&mut self, mut merge: impl FnMut(&SymbolSpan, &SymbolSpan) -> Merge) {
@@ -146,8 +167,13 @@ impl Merging {
         }
     }
 
+    /// The same, if `decide` says which merges are made. It is given the next one, or `None` for a stale entry.
     #[inline(never)]
-    fn run_many(&mut self, mut merge: impl FnMut(&SymbolSpan, &SymbolSpan) -> Merge) {
+    pub(super) fn run_deciding(
+        &mut self,
+        mut merge: impl FnMut(&SymbolSpan, &SymbolSpan) -> Merge,
+        mut decide: impl FnMut(Option<Merge>) -> Decision,
+    ) -> &[SymbolSpan] {
         let Self { symbols, heap, before, after, merges, .. } = self;
         let len = symbols.len() as u32;
         before.clear();
@@ -165,12 +191,20 @@ impl Merging {
         }
         *heap = entries.into();
 
+        let mut delayed = Vec::new();
         let mut ticker = Ticker::default();
-        while let Some(Reverse(entry)) = heap.pop() {
+        while let Some(next) = heap.pop() {
             ticker.tick();
-            let at = entry as u32;
+            let at = next.0 as u32;
             let place = at as usize;
-            if merges[place].rank != (entry >> 32) as u32 {
+            let is_stale = merges[place].rank != (next.0 >> 32) as u32;
+            let decision = decide((!is_stale).then_some(merges[place]));
+            match decision {
+                Decision::Take => delayed.drain(..).for_each(|delayed| push_to_heap(heap, delayed)),
+                Decision::Delay => push(&mut delayed, next),
+                Decision::Drop => merges[place] = NO_MERGE,
+            }
+            if is_stale || decision != Decision::Take {
                 continue;
             }
             let gone = after[place] as usize;
@@ -200,6 +234,7 @@ impl Merging {
             num_kept += 1;
         }
         symbols.truncate(num_kept);
+        symbols
     }
 }
 

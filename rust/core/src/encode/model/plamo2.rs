@@ -201,20 +201,7 @@ fn is_canonical(text: &[u8]) -> bool {
 /// algorithms, code points beyond U+10FFFF stay as they are, and become byte tokens.
 fn canonical(fragment: Fragment<'_>, keeps_origins: bool) -> Rewritten<'_> {
     let Fragment { text, start, is_utf8, .. } = fragment;
-    if is_utf8 || std::str::from_utf8(text).is_ok() {
-        return Rewritten::unchanged(text, start);
-    }
-    let mut out = Rewritten::empty(start, keeps_origins);
-    let mut at = 0;
-    while at < text.len() {
-        let (code_point, len) = utf8::decode(text, at).unwrap_or((utf8::REPLACEMENT, 1));
-        match code_point {
-            ..0x110000 => out.push_char(utf8::encode(code_point, &mut [0; 4]), at..at + len),
-            _ => out.push_kept(&text[at..at + len], at),
-        }
-        at += len;
-    }
-    out
+    Rewritten::canonical_except(text, start, is_utf8, keeps_origins, |_, bytes| beyond_unicode(bytes).map(|_| bytes))
 }
 
 #[cfg(test)]
@@ -224,6 +211,13 @@ mod tests {
     use crate::vocabulary::Definition;
     use crate::vocabulary::spelling::byte_text;
     use crate::vocabulary::strings::StringIndex;
+
+    #[test]
+    fn only_characters_beyond_unicode_keep_their_form() {
+        let text = b"\xFF\xF0\x8F\xBF\xBD\xC1\x81\xF4\x90\x80\x80";
+        let fragment = Fragment { text, start: 0, after_special: true, continues: false, is_utf8: false };
+        assert_eq!(&canonical(fragment, true).text[..], b"\xEF\xBF\xBD\xEF\xBF\xBDA\xF4\x90\x80\x80");
+    }
 
     /// A vocabulary of one normal token, the 256 byte tokens, and then `tokens`, the first of which has id 257.
     fn vocabulary(tokens: &[(Vec<u8>, f32)]) -> Vocabulary {

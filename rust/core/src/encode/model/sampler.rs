@@ -1,18 +1,14 @@
 //! Random ways to cut a text into tokens, for training models that have seen more than one (subword regularization).
 //!
 //! A [`Sampler`] lies in the scratch space of an algorithm while a text is sampled. Unigram then draws a path through
-//! its lattice; byte-pair encoding and SPM leave out merges ([`Dropping`]).
+//! its lattice; byte-pair encoding and SPM leave out merges ([`Sampler::decide`]).
 //!
 //! Sources: Kudo, "Subword Regularization" (2018); Provilkov, Emelianenko and Voita, "BPE-Dropout" (2020).
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::fmt;
 
-use super::merging::SymbolSpan;
-use super::merging::symbol::{Merge, NO_RANK, Symbol};
-use crate::work::interrupt::Ticker;
-use crate::work::memory::{extend, push, push_to_heap};
+use super::merging::Decision;
+use super::merging::symbol::Merge;
 
 /// How a text is cut at random, and a source of random numbers. The same seed gives the same sequence of results, on
 /// every machine.
@@ -93,7 +89,7 @@ impl Sampler {
 
 /// Random numbers: SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 #[derive(Debug, Clone)]
-pub(crate) struct Random(pub(super) u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// A number from 0 to 1, without 1.
@@ -106,19 +102,6 @@ impl Random {
     }
 }
 
-/// The symbols of a text. `char` returns the symbol at a byte and its length.
-pub(super) fn characters(text: &[u8], char: impl Fn(usize) -> (Symbol, usize)) -> impl Iterator<Item = SymbolSpan> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let start = at as u32;
-        (at < text.len()).then(|| {
-            let (symbol, len) = char(at);
-            at += len;
-            SymbolSpan { symbol, start, end: at as u32 }
-        })
-    })
-}
-
 /// Whether a merge that was left out can still be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dropped {
@@ -128,91 +111,14 @@ pub(super) enum Dropped {
     ForNow,
 }
 
-/// Merging with dropout.
-#[derive(Debug, Default)]
-pub(crate) struct Dropping {
-    symbols: Vec<SymbolSpan>,
-    before: Vec<u32>,
-    after: Vec<u32>,
-    queue: BinaryHeap<Reverse<Queued>>,
-    waiting: Vec<Reverse<Queued>>,
-    /// The merges of the last run, in order: the rank of each, and the symbol that it made.
-    pub(super) made: Vec<(u32, Symbol)>,
-}
-
-/// Two symbols that may merge: the lowest rank comes first, and then the leftmost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Queued {
-    rank: u32,
-    left: u32,
-    /// The symbol of both.
-    symbol: Symbol,
-    /// Where the right symbol ends. It has changed if it ends elsewhere.
-    end: u32,
-}
-
-impl Dropping {
-    /// Merges symbols, which lie end to end, and returns those that are left. `merge` looks up two adjacent ones.
-    /// O(n log n) for n symbols.
-    pub(super) fn run(
-        &mut self,
-        symbols: impl Iterator<Item = SymbolSpan>,
-        sampler: &mut Sampler,
-        dropped: Dropped,
-        mut merge: impl FnMut(&SymbolSpan, &SymbolSpan) -> Merge,
-    ) -> &[SymbolSpan] {
-        let Self { symbols: all, before, after, queue, waiting, made } = self;
-        let Sampler { amount: rate, random, .. } = sampler;
-        all.clear();
-        symbols.for_each(|symbol| push(all, symbol));
-        let len = all.len() as u32;
-        before.clear();
-        after.clear();
-        extend(before, (0..len).map(|at| at.wrapping_sub(1)));
-        extend(after, 1..len + 1);
-        queue.clear();
-        waiting.clear();
-        made.clear();
-        let mut add = |all: &[SymbolSpan], left: u32, right: u32, queue: &mut BinaryHeap<_>| {
-            if let (Some(first), Some(second)) = (all.get(left as usize), all.get(right as usize)) {
-                let Merge { rank, symbol } = merge(first, second);
-                if rank != NO_RANK {
-                    push_to_heap(queue, Reverse(Queued { rank, left, symbol, end: second.end }));
-                }
-            }
-        };
-        (1..len).for_each(|right| add(all, right - 1, right, queue));
-
-        let mut ticker = Ticker::default();
-        while let Some(pair) = queue.pop() {
-            ticker.tick();
-            let Reverse(Queued { rank, left, symbol, end }) = pair;
-            let place = left as usize;
-            let right = after[place] as usize;
-            let is_stale = all[place].start == all[place].end || all.get(right).is_none_or(|right| right.end != end);
-            match dropped {
-                Dropped::ForGood if is_stale || random.fraction() < *rate => continue,
-                Dropped::ForNow if random.fraction() < *rate => {
-                    push(waiting, pair);
-                    continue;
-                }
-                _ => waiting.drain(..).for_each(|pair| push_to_heap(queue, pair)),
-            }
-            if is_stale {
-                continue;
-            }
-            push(made, (rank, symbol));
-            all[place] = SymbolSpan { symbol, end, ..all[place] };
-            all[right].start = all[right].end;
-            let next = after[right];
-            after[place] = next;
-            if let Some(before) = before.get_mut(next as usize) {
-                *before = left;
-            }
-            add(all, before[place], left, queue);
-            add(all, left, next, queue);
+impl Sampler {
+    /// Decides which merges are made.
+    pub(super) fn decide(&mut self, dropped: Dropped) -> impl FnMut(Option<Merge>) -> Decision {
+        let Self { amount: rate, random, .. } = self;
+        move |merge| match dropped {
+            Dropped::ForGood if merge.is_some() && random.fraction() < *rate => Decision::Drop,
+            Dropped::ForNow if random.fraction() < *rate => Decision::Delay,
+            _ => Decision::Take,
         }
-        all.retain(|symbol| symbol.end > symbol.start);
-        all
     }
 }

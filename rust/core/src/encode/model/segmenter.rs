@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use super::adjacency::{AsciiPairs, Char, CharPairs, CharPairsBuilder};
-use crate::text::scan::masks::{Masks, NUM_ASCII_CLASSES};
+use crate::text::scan::masks::{Classified, Masks, NUM_ASCII_CLASSES};
 use crate::text::scan::{BLOCK, padded, places};
 use crate::text::unicode::utf8;
 use crate::vocabulary::spelling::ESCAPED_SPACE;

@@ -16,7 +16,7 @@ use super::lengths::Lengths;
 use super::merging::sure_pairs::{Ends, SurePairs, SurePairsBuilder};
 use super::merging::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
 use super::merging::{SymbolSpan, runs};
-use super::sampler::{Dropped, Sampler, characters};
+use super::sampler::{Dropped, Sampler};
 use super::segmenter::{Segmenter, SegmenterBuilder};
 use super::{Fragment, Merger, Model, ModelScratch, Task};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
@@ -151,7 +151,7 @@ impl SegmentMerging<'_> {
     /// text.
     fn merge<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
         let Self { spm, vocabulary, tables, .. } = *self;
-        let Merger { merging, memo, dropping, escaped } = &mut *self.merger;
+        let Merger { merging, memo, escaped } = &mut *self.merger;
         let merge_of = |text: &[u8], escaped: &mut Vec<u8>| match vocabulary.id(escape(text, escaped)) {
             Some(id) => Merge { rank: rank(vocabulary.score(id)), symbol: id as Symbol },
             None => NO_MERGE,
@@ -163,21 +163,28 @@ impl SegmentMerging<'_> {
                 (vocabulary.id(&segment[at..at + len]).map_or(NO_SYMBOL, |id| id as Symbol), len)
             }
         };
-        if let Some(sampler) = self.sampler {
-            let merge = |left: &SymbolSpan, right: &SymbolSpan| {
-                merge_of(&segment[left.start as usize..right.end as usize], escaped)
-            };
-            let symbols = dropping.run(characters(segment, char), sampler, Dropped::ForGood, merge);
-            return symbols.iter().for_each(|&span| spm.push_symbol(vocabulary, span, segment, start, sink));
-        }
         let merge_texts = |left: Symbol, right: Symbol| {
             let text = |symbol: Symbol| vocabulary.keys().get(symbol as usize);
             memo.get(left, right, || merge_of(&[text(left), text(right)].concat(), escaped))
         };
-        if let Some(merged) = runs::merge_piece(segment, char, merge_texts) {
+        if self.sampler.is_none()
+            && let Some(merged) = runs::merge_piece(segment, char, merge_texts)
+        {
             return merged.for_each(|span| spm.push_symbol(vocabulary, span, segment, start, sink));
         }
 
+        let merge = |left: &SymbolSpan, right: &SymbolSpan| {
+            let both = &segment[left.start as usize..right.end as usize];
+            match *both {
+                [first @ ..0x80, second @ ..0x80] => tables.pairs.get(first, second),
+                _ => memo.get(left.symbol, right.symbol, || merge_of(both, escaped)),
+            }
+        };
+        if let Some(sampler) = self.sampler {
+            merging.fill(segment, char);
+            let symbols = merging.run_deciding(merge, sampler.decide(Dropped::ForGood));
+            return symbols.iter().for_each(|&span| spm.push_symbol(vocabulary, span, segment, start, sink));
+        }
         merging.clear();
         let mut at = 0;
         let mut walk = tables.pairs.walk(segment);
@@ -192,13 +199,7 @@ impl SegmentMerging<'_> {
             merging.push(symbol, at, at + len);
             at += len;
         }
-        let symbols = merging.run(|left, right| {
-            let both = &segment[left.start as usize..right.end as usize];
-            match *both {
-                [first @ ..0x80, second @ ..0x80] => tables.pairs.get(first, second),
-                _ => memo.get(left.symbol, right.symbol, || merge_of(both, escaped)),
-            }
-        });
+        let symbols = merging.run(merge);
         symbols.iter().for_each(|&span| spm.push_symbol(vocabulary, span, segment, start, sink));
     }
 }

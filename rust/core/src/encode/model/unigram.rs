@@ -48,7 +48,7 @@ use segments::Pass;
 use spans::SpanTracker;
 
 /// How much lower than any normal token an unknown character scores.
-const UNKNOWN_PENALTY: f32 = 10.0;
+pub(crate) const UNKNOWN_PENALTY: f32 = 10.0;
 
 /// The Unigram algorithm for one vocabulary.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ impl Model for Unigram {
 impl Unigram {
     /// The longest text that may be cut into segments, in bytes; 0 if none may.
     fn max_cut_len(&self) -> usize {
-        self.cuts.as_ref().map_or(0, Cuts::max_len)
+        self.cuts.as_ref().map_or(0, |cuts| cuts.max_len)
     }
 
     /// The encoding of a fragment by segments, if the vocabulary allows it.
@@ -158,7 +158,7 @@ impl Unigram {
         let Fragment { text, start: offset, continues, .. } = fragment;
         let Self { normalizer, candidates, cuts, .. } = self;
         let cuts = cuts.as_ref()?;
-        let characters = normalizer.characters()?;
+        let characters = normalizer.characters.as_ref()?;
         Some(Pass { vocabulary, candidates, normalizer, characters, cuts, text, offset, continues, scratch, sink })
     }
 

@@ -28,7 +28,7 @@ use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::lookup::trie::TrieError;
-use crate::text::scan::masks::WordClasses;
+use crate::text::scan::masks::{Classified, WordClasses};
 use crate::text::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::text::unicode::utf8;
 use crate::token::{NULL_TOKEN, TokenId};

@@ -31,7 +31,7 @@ pub struct Charsmap {
     /// Whether a key has ASCII whitespace after its first byte.
     has_inner_space: bool,
     /// Whether all replacements are UTF-8.
-    writes_utf8: bool,
+    pub(crate) writes_utf8: bool,
 }
 
 /// A node. Bits 0 to 7 and 31 are the label; bit 8 says whether a key ends here; bits 10 to 30 are the base, to be
@@ -146,11 +146,6 @@ impl Charsmap {
     /// Whether a replacement contains `text`.
     pub(crate) fn may_write(&self, text: &[u8]) -> bool {
         memchr::memmem::find(&self.replacements, text).is_some()
-    }
-
-    /// Whether all replacements are UTF-8.
-    pub(crate) fn writes_utf8(&self) -> bool {
-        self.writes_utf8
     }
 
     /// The number of characters of the longest replacement, at least one.
@@ -323,7 +318,7 @@ mod tests {
     #[test]
     fn replacements_that_are_not_utf8_are_found() {
         let sound = Charsmap::bytes_of(&[("a", "é")]);
-        let writes_utf8 = |bytes: &[u8]| Charsmap::new(bytes).expect("a sound map").writes_utf8();
+        let writes_utf8 = |bytes: &[u8]| Charsmap::new(bytes).expect("a sound map").writes_utf8;
         assert!(writes_utf8(&sound));
         let mut cut_off = sound.clone();
         cut_off.remove(sound.len() - 2);

@@ -53,30 +53,24 @@ impl<'a> Rewritten<'a> {
     ///
     /// Deviations: (1) a code point beyond U+10FFFF, on which llama.cpp aborts, becomes U+FFFD.
     pub(crate) fn canonical(text: &'a [u8], start: usize, is_utf8: bool, keeps_origins: bool) -> Self {
-        Self::canonical_with(b" ", text, start, is_utf8, keeps_origins)
+        Self::canonical_except(text, start, is_utf8, keeps_origins, |_, _| None)
     }
 
-    /// As [`Rewritten::canonical`], for a text whose spaces will be escaped if `overlong_space` is [`RAW_SPACE`]: that
-    /// is what a space in an overlong form becomes, because llama.cpp escapes spaces before it decodes the text.
-    pub(crate) fn canonical_with(
-        overlong_space: &[u8],
+    /// As [`Rewritten::canonical`], with exceptions: what a character becomes, given its code point and its bytes.
+    pub(crate) fn canonical_except(
         text: &'a [u8],
         start: usize,
         is_utf8: bool,
         keeps_origins: bool,
+        exception: impl Fn(u32, &'a [u8]) -> Option<&'a [u8]>,
     ) -> Self {
         if is_utf8 || std::str::from_utf8(text).is_ok() {
             return Self::unchanged(text, start);
         }
         let mut canonical = Self::empty(start, keeps_origins);
-        let mut buffer = [0; 4];
         for (code_point, range) in interrupt::ticking(utf8::code_points(text)) {
-            let bytes = if code_point == u32::from(b' ') && range.len() > 1 {
-                overlong_space
-            } else {
-                utf8::encode(code_point, &mut buffer)
-            };
-            canonical.push_char(bytes, range);
+            let exception = exception(code_point, &text[range.clone()]);
+            canonical.push_char(exception.unwrap_or(utf8::encode(code_point, &mut [0; 4])), range);
         }
         canonical
     }
@@ -207,7 +201,9 @@ mod tests {
     fn only_an_overlong_space_is_raw() {
         let text = b"a \xC0\xA0\xE0\x80\xA0\xF0\x80\x80\xA0\xC1\x81";
         assert_eq!(&Rewritten::canonical(text, 0, false, false).text[..], b"a    A");
-        let raw = Rewritten::canonical_with(super::RAW_SPACE, text, 0, false, true);
+        let raw = Rewritten::canonical_except(text, 0, false, true, |code_point, bytes| {
+            (code_point == u32::from(b' ') && bytes.len() > 1).then_some(super::RAW_SPACE)
+        });
         assert_eq!(&raw.text[..], b"a \xC0\xA0\xC0\xA0\xC0\xA0A");
         assert_eq!(raw.span(6..8), 7..11);
     }

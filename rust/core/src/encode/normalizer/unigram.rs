@@ -39,7 +39,7 @@ pub(crate) struct UnigramNormalizer {
     user_defined: DoubleArray,
     charsmap: Option<Charsmap>,
     /// The characters that the map keeps, except `▁`; `None` if some keys are not whole characters.
-    characters: Option<KeyCharacters>,
+    pub(crate) characters: Option<KeyCharacters>,
     /// Whether each byte is ASCII and kept, whether ASCII or the end of the text is next.
     kept: [bool; 256],
     prepend_space: bool,
@@ -109,11 +109,6 @@ impl UnigramNormalizer {
         })
     }
 
-    /// The characters that the map keeps, except `▁`; `None` if some keys are not whole characters.
-    pub(crate) fn characters(&self) -> Option<&KeyCharacters> {
-        self.characters.as_ref()
-    }
-
     /// Whether the normal form of each word is the same as if the word were alone:
     /// - valid UTF-8 stays valid;
     /// - spaces are escaped and merged, with one before each word, and no other character becomes an escaped space;
@@ -123,7 +118,7 @@ impl UnigramNormalizer {
         let is_space = |byte: u8| self.charsmap.as_ref().map_or(byte == b' ', |charsmap| charsmap.is_space(byte));
         self.user_defined.is_empty()
             && self.merge_spaces
-            && self.charsmap.as_ref().is_none_or(|map| map.writes_utf8() && !map.may_write(ESCAPED_SPACE))
+            && self.charsmap.as_ref().is_none_or(|map| map.writes_utf8 && !map.may_write(ESCAPED_SPACE))
             && (b'!'..=b'~').all(|byte| self.kept[usize::from(byte)])
             && WHITESPACE.into_iter().all(is_space)
     }

@@ -176,31 +176,17 @@ impl Automaton {
             }
             (row, at) = (next, at + len);
         }
-        if at < end { self.far_end(text, at, end, row, matched, failed) } else { self.last(row, end, matched) }
-    }
-
-    /// The same for an attempt that has reached `at`, far from its start.
-    #[inline(never)]
-    fn far_end(
-        &self,
-        text: &[u8],
-        at: usize,
-        end: usize,
-        row: usize,
-        matched: Option<usize>,
-        failed: &mut FailedRun,
-    ) -> Option<usize> {
-        self.decided_end(text, at, end, row, matched, failed).unwrap_or_else(|open| {
-            let last = self.last(open.row, end, open.matched);
-            if last != Some(end) {
-                failed.record(open.row, open.since, end);
+        self.decided_end(text, at, end, row, matched, failed).unwrap_or_else(|OpenAttempt { row, since, matched }| {
+            if self.next(row, self.end_class()).1 {
+                return Some(end);
             }
-            last
+            failed.record(row, since, end);
+            matched
         })
     }
 
     /// The end of the match of an attempt that has reached `at`, or the attempt as it is at the end of the text.
-    #[inline]
+    #[inline(never)]
     fn decided_end(
         &self,
         text: &[u8],
@@ -247,12 +233,6 @@ impl Automaton {
         };
         let (next, ends_here) = self.next(row, class);
         (next, ends_here, len)
-    }
-
-    /// The end of the match of an attempt that has reached the end of the text.
-    #[inline]
-    fn last(&self, row: usize, end: usize, matched: Option<usize>) -> Option<usize> {
-        if self.next(row, self.end_class()).1 { Some(end) } else { matched }
     }
 }
 

@@ -112,29 +112,35 @@ fn portable_of(block: &[u8; BLOCK]) -> impl Fn(u8) -> u64 {
     move |any| gather(&classes, |eight| eight >> any.trailing_zeros())
 }
 
-impl Masks {
+/// A selection of masks for a block.
+pub(crate) trait Classified: Sized {
     /// The masks of a block.
     #[inline]
-    pub(crate) fn new(block: &[u8; BLOCK]) -> Self {
+    fn new(block: &[u8; BLOCK]) -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(avx2) = avx2::Avx2::detect() {
-            return avx2.masks(block);
+            return avx2.classify(block);
         }
         #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
         if let Some(neon) = neon::Neon::detect() {
-            return neon.masks(block);
+            return neon.classify(block);
         }
         Self::portable(block)
     }
 
     fn portable(block: &[u8; BLOCK]) -> Self {
-        Self::from_classes(portable_of(block), gather(block, |eight| eight >> 7), gather(block, |eight| eight >> 6))
+        let [beyond_ascii, second_bits] = [7, 6].map(|bit| gather(block, |eight| eight >> bit));
+        Self::from_classes(portable_of(block), beyond_ascii, second_bits, controls(block) | beyond_ascii)
     }
 
-    /// `of` gives the bytes that are in any of some classes. The other two masks are the highest bits of all bytes, and
-    /// the second highest.
+    /// `of` gives the bytes that are in any of some classes. The other masks are the highest bits of all bytes, the second
+    /// highest, and the bytes that are control characters or beyond ASCII. What is not used is not computed.
+    fn from_classes(of: impl Fn(u8) -> u64, beyond_ascii: u64, second_bits: u64, unprintable: u64) -> Self;
+}
+
+impl Classified for Masks {
     #[inline(always)]
-    fn from_classes(of: impl Fn(u8) -> u64, beyond_ascii: u64, second_bits: u64) -> Self {
+    fn from_classes(of: impl Fn(u8) -> u64, beyond_ascii: u64, second_bits: u64, _: u64) -> Self {
         let blank = of(BLANK);
         Self {
             letter: of(LETTER),
@@ -148,7 +154,9 @@ impl Masks {
             inner: beyond_ascii & !second_bits,
         }
     }
+}
 
+impl Masks {
     /// One mask each for letters, digits, spaces, other whitespace and all other ASCII characters.
     #[inline(always)]
     pub(crate) fn ascii_classes(self) -> [u64; NUM_ASCII_CLASSES] {
@@ -164,28 +172,9 @@ impl Masks {
     }
 }
 
-impl WordClasses {
-    /// The classes of a block.
-    #[inline]
-    pub(crate) fn new(block: &[u8; BLOCK]) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(avx2) = avx2::Avx2::detect() {
-            return avx2.word_classes(block);
-        }
-        #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-        if let Some(neon) = neon::Neon::detect() {
-            return neon.word_classes(block);
-        }
-        Self::portable(block)
-    }
-
-    fn portable(block: &[u8; BLOCK]) -> Self {
-        Self::from_classes(portable_of(block), controls(block) | gather(block, |eight| eight >> 7))
-    }
-
-    /// `of` is as in [`Masks::from_classes`]. `unprintable` has the control characters, and all bytes beyond ASCII.
+impl Classified for WordClasses {
     #[inline(always)]
-    fn from_classes(of: impl Fn(u8) -> u64, unprintable: u64) -> Self {
+    fn from_classes(of: impl Fn(u8) -> u64, _: u64, _: u64, unprintable: u64) -> Self {
         // Newlines are only feeds, horizontal tabs only blanks, and other blanks both.
         let space = of(SPACE) | of(BLANK) ^ of(FEED);
         Self { letter: of(LETTER), digit: of(DIGIT), space, other: unprintable & !space }
@@ -203,7 +192,7 @@ pub(crate) fn controls(block: &[u8; BLOCK]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK, Masks, WordClasses, controls};
+    use super::{BLOCK, Classified, Masks, WordClasses, controls};
     use crate::text::unicode::flags;
 
     #[test]

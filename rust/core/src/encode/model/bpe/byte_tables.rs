@@ -9,7 +9,7 @@ use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::sure_pairs::SurePairs;
 use crate::encode::model::merging::symbol::{Merge, NO_SYMBOL, Symbol};
 use crate::encode::model::merging::{SymbolSpan, runs};
-use crate::encode::model::sampler::{Dropped, Dropping, Sampler, characters};
+use crate::encode::model::sampler::{Dropped, Sampler};
 use crate::encode::model::segmenter::Segmenter;
 use crate::encode::sink::Sink;
 use crate::lookup::key::{Key, MAX_LEN};
@@ -115,36 +115,29 @@ impl ByteTables {
         true
     }
 
-    /// Merges a piece or a segment, which starts at byte `start` of the text.
-    pub(super) fn merge<S: Sink>(&self, piece: &[u8], start: usize, merger: &mut Merger, sink: &mut S) {
-        let Merger { merging, memo, .. } = merger;
-        merging.clear();
-        self.symbols(piece, |symbol, range, _| merging.push(symbol, range.start, range.end));
-        let symbols = merging.run(|left, right| match right.end - left.start {
-            2 => self.pairs.get(piece[left.start as usize], piece[right.start as usize]),
-            _ => memo.get(left.symbol, right.symbol, || self.ranks.get(left.symbol, right.symbol)),
-        });
-        symbols.iter().for_each(|&span| self.push_symbol(span, piece, start, sink));
-    }
-
-    /// Merges a piece with dropout, if the scratch space has a sampler. Returns whether it has.
-    pub(super) fn merge_sampled<S: Sink>(
+    /// Merges a piece or a segment, which starts at byte `start` of the text; with dropout, if there is a sampler.
+    pub(super) fn merge<S: Sink>(
         &self,
         piece: &[u8],
         start: usize,
-        dropping: &mut Dropping,
-        sampler: &mut Option<Sampler>,
+        merger: &mut Merger,
+        sampler: Option<&mut Sampler>,
         sink: &mut S,
-    ) -> bool {
-        let Some(sampler) = sampler else { return false };
-        let symbols = dropping.run(
-            characters(piece, |at| (self.bytes[usize::from(piece[at])], 1)),
-            sampler,
-            Dropped::ForNow,
-            |left, right| self.ranks.get(left.symbol, right.symbol),
-        );
+    ) {
+        let Merger { merging, memo, .. } = merger;
+        let merge = |left: &SymbolSpan, right: &SymbolSpan| match right.end - left.start {
+            2 => self.pairs.get(piece[left.start as usize], piece[right.start as usize]),
+            _ => memo.get(left.symbol, right.symbol, || self.ranks.get(left.symbol, right.symbol)),
+        };
+        let symbols = if let Some(sampler) = sampler {
+            merging.fill(piece, |at| (self.bytes[usize::from(piece[at])], 1));
+            merging.run_deciding(merge, sampler.decide(Dropped::ForNow))
+        } else {
+            merging.clear();
+            self.symbols(piece, |symbol, range, _| merging.push(symbol, range.start, range.end));
+            merging.run(merge)
+        };
         symbols.iter().for_each(|&span| self.push_symbol(span, piece, start, sink));
-        true
     }
 
     /// Pushes the token of a merged symbol. A symbol that is not a token is spelled byte by byte, and bytes of the

@@ -16,7 +16,7 @@ use crate::encode::model::lengths::Lengths;
 use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::symbol::{NO_SYMBOL, Symbol};
 use crate::encode::model::merging::{SymbolSpan, runs};
-use crate::encode::model::sampler::{self, Dropped, Sampler};
+use crate::encode::model::sampler::{Dropped, Sampler};
 use crate::encode::model::segmenter::{Segmenter, SegmenterBuilder};
 use crate::encode::model::{Merger, ModelScratch};
 use crate::encode::normalizer::rewritten::{RAW_SPACE, Rewritten, Traced};
@@ -85,9 +85,12 @@ impl CharacterTables {
         })
     }
 
-    /// The text in canonical UTF-8, with [`RAW_SPACE`] in it if spaces are escaped.
+    /// The text in canonical UTF-8. If spaces are escaped, one in an overlong form becomes [`RAW_SPACE`], because llama.cpp
+    /// escapes spaces before it decodes the text.
     pub(super) fn canonical<'t>(&self, text: &'t [u8], start: usize, is_utf8: bool, spans: bool) -> Rewritten<'t> {
-        Rewritten::canonical_with(if self.escape_spaces { RAW_SPACE } else { b" " }, text, start, is_utf8, spans)
+        Rewritten::canonical_except(text, start, is_utf8, spans, |code_point, bytes| {
+            (self.escape_spaces && code_point == u32::from(b' ') && bytes.len() > 1).then_some(RAW_SPACE)
+        })
     }
 
     /// Pushes the tokens of words that lie end to end in a text from [`CharacterTables::canonical`].
@@ -207,7 +210,7 @@ impl TextMerging<'_> {
 
     fn merge<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
         let Self { characters, vocabulary, .. } = *self;
-        let Merger { merging, memo, dropping, .. } = &mut *self.merger;
+        let Merger { merging, memo, .. } = &mut *self.merger;
         let ranks = &characters.ranks;
         let char = |at: usize| match segment[at] {
             byte @ 0..0x80 => (characters.ascii[usize::from(byte)], 1),
@@ -217,25 +220,20 @@ impl TextMerging<'_> {
                 (ranks.symbol(vocabulary, &segment[at..at + len]), len)
             }
         };
-        if let Some(random) = self.sampler {
-            let merge = |left: &SymbolSpan, right: &SymbolSpan| ranks.get(left.symbol, right.symbol);
-            let symbols = dropping.run(sampler::characters(segment, char), random, Dropped::ForNow, merge);
-            return symbols.iter().for_each(|&span| characters.push_symbol(span, segment, start, sink));
-        }
-        if let Some(merged) = runs::merge_piece(segment, char, |left, right| ranks.get(left, right)) {
+        if self.sampler.is_none()
+            && let Some(merged) = runs::merge_piece(segment, char, |left, right| ranks.get(left, right))
+        {
             return merged.for_each(|span| characters.push_symbol(span, segment, start, sink));
         }
 
-        merging.clear();
-        let mut at = 0;
-        while at < segment.len() {
-            let (symbol, len) = char(at);
-            merging.push(symbol, at, at + len);
-            at += len;
-        }
+        merging.fill(segment, char);
         let merge = |left: &SymbolSpan, right: &SymbolSpan| {
             memo.get(left.symbol, right.symbol, || ranks.get(left.symbol, right.symbol))
         };
-        merging.run(merge).iter().for_each(|&span| characters.push_symbol(span, segment, start, sink));
+        let symbols = match self.sampler {
+            None => merging.run(merge),
+            Some(sampler) => merging.run_deciding(merge, sampler.decide(Dropped::ForNow)),
+        };
+        symbols.iter().for_each(|&span| characters.push_symbol(span, segment, start, sink));
     }
 }

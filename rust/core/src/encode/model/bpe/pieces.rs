@@ -91,8 +91,10 @@ impl PieceEncoder<'_> {
         let tables = self.tables;
         let text = self.text;
         let piece = &text[start..end];
-        if S::SPANS && tables.merge_sampled(piece, start, &mut self.merger.dropping, self.sampler, sink) {
-            return;
+        if S::SPANS
+            && let Some(sampler) = self.sampler
+        {
+            return tables.merge(piece, start, self.merger, Some(sampler), sink);
         }
         if let Some(id) = tables.whole_piece(piece, Key::new(text, start, end)) {
             return sink.push(id, start..end);
@@ -102,7 +104,7 @@ impl PieceEncoder<'_> {
         }
         tables.segmenter.split(text, start..end, |from, to| {
             if (from, to) == (start, end) {
-                tables.merge(piece, start, self.merger, sink);
+                tables.merge(piece, start, self.merger, None, sink);
             } else {
                 self.encode_segment(from..to, cache, sink);
             }
@@ -117,12 +119,12 @@ impl PieceEncoder<'_> {
             return sink.push(id, start..end);
         }
         if S::SPANS {
-            return tables.merge(segment, start, merger, sink);
+            return tables.merge(segment, start, merger, None, sink);
         }
         let probe = cache.probe_segment(text, start, end);
         if !cache.push(probe, segment, sink) {
             segment_ids.clear();
-            tables.merge(segment, start, merger, *segment_ids);
+            tables.merge(segment, start, merger, None, *segment_ids);
             sink.push_all(segment_ids);
             cache.insert(probe, segment, segment_ids);
         }

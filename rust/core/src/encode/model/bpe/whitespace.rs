@@ -12,7 +12,7 @@ use crate::encode::model::{Fragment, Model, Task};
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
-use crate::text::scan::masks::Masks;
+use crate::text::scan::masks::{Classified, Masks};
 use crate::text::scan::{BLOCK, padded};
 use crate::text::unicode::{self, utf8};
 use crate::vocabulary::spelling::ESCAPED_SPACE;

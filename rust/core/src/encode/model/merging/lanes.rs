@@ -83,7 +83,7 @@ impl PendingPairs {
     fn begin(&mut self, ranks: &MergeRanks, lane: usize, at: usize, left: Symbol, right: Symbol) {
         let probe = ranks.probe(left, right);
         self.pairs[self.len % MAX_PENDING] = PendingPair { probe, lane: lane as u8, at: at as u8 };
-        self.len += usize::from(probe.may_merge());
+        self.len += usize::from(probe.is_present);
     }
 }
 

@@ -63,15 +63,8 @@ pub(crate) struct RankProbe {
     left: Symbol,
     right: Symbol,
     slot: u32,
-    is_present: bool,
-}
-
-impl RankProbe {
     /// Whether the slot is worth reading: most pairs do not merge.
-    #[inline(always)]
-    pub(crate) fn may_merge(self) -> bool {
-        self.is_present
-    }
+    pub(crate) is_present: bool,
 }
 
 impl MergeRanks {

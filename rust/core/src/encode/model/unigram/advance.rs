@@ -106,7 +106,7 @@ impl Unigram {
 
     /// The last place where a text may be cut, whatever follows; 0 if there is none. The text starts at such a place.
     fn last_cut(&self, text: &[u8]) -> usize {
-        let (Some(cuts), Some(characters)) = (&self.cuts, self.normalizer.characters()) else { return 0 };
+        let (Some(cuts), Some(characters)) = (&self.cuts, &self.normalizer.characters) else { return 0 };
         let space = text.iter().rposition(|&byte| is_space(byte));
         let (mut cut, mut at) = space.map_or((0, 0), |space| (space, space + 1));
         let mut before = None;
@@ -120,7 +120,7 @@ impl Unigram {
                 (at, before) = (end, None);
                 continue;
             }
-            if before.is_some_and(|before| !cuts.meet(before, character)) {
+            if before.is_some_and(|before| !cuts.pairs.meet(before, character)) {
                 cut = at;
             }
             before = Some(character);

@@ -22,10 +22,11 @@ const FILTER_BITS: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Cuts {
     /// The characters that are adjacent in some token.
-    pairs: CharPairs,
-    bounds: Bounds,
+    pub(super) pairs: CharPairs,
+    /// What prunes the search in a segment. Sums are exact there, so pruning changes nothing.
+    pub(super) bounds: Bounds,
     /// The longest text for which no sum of scores is rounded, in bytes.
-    max_len: usize,
+    pub(super) max_len: usize,
 }
 
 heap_bytes!(Cuts: pairs, bounds);
@@ -38,7 +39,7 @@ impl Cuts {
         unknown_score: f32,
         normalizer: &UnigramNormalizer,
     ) -> Option<Self> {
-        normalizer.characters().filter(|_| normalizer.normalizes_words_alone())?;
+        normalizer.characters.as_ref().filter(|_| normalizer.normalizes_words_alone())?;
         let pairs = adjacent_chars(tokens.clone().map(|token| token.0))?;
 
         // The best path scores no less than one token per character, and no more than the highest score for each.
@@ -59,22 +60,6 @@ impl Cuts {
 
         let bounds = Bounds::new(tokens, unknown_score);
         Some(Self { pairs, bounds, max_len })
-    }
-
-    /// Whether a token may have `right` directly after `left`.
-    #[inline(always)]
-    pub(super) fn meet(&self, left: u32, right: u32) -> bool {
-        self.pairs.meet(left, right)
-    }
-
-    /// The bounds that prune the search in a segment. Sums are exact there, so pruning changes nothing.
-    #[inline(always)]
-    pub(super) fn bounds(&self) -> &Bounds {
-        &self.bounds
-    }
-
-    pub(super) fn max_len(&self) -> usize {
-        self.max_len
     }
 }
 

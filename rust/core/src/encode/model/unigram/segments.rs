@@ -31,7 +31,7 @@ use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::normalizer::unigram::{UnigramNormalizer, WHITESPACE};
 use crate::encode::sink::Sink;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
-use crate::text::scan::masks::WordClasses;
+use crate::text::scan::masks::{Classified, WordClasses};
 use crate::text::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::text::unicode::utf8;
 use crate::vocabulary::Vocabulary;
@@ -87,7 +87,7 @@ impl<S: Sink> Pass<'_, S> {
         let mut pairs = ascii & ascii << 1 & !(letter & letter << 1) & !(digit & digit << 1);
         while pairs != 0 {
             let at = pairs.trailing_zeros() as usize;
-            let meet = self.cuts.meet(block[at - 1].into(), block[at].into());
+            let meet = self.cuts.pairs.meet(block[at - 1].into(), block[at].into());
             starts |= u64::from(!meet) << at;
             pairs &= pairs - 1;
         }
@@ -155,7 +155,7 @@ impl<S: Sink> Pass<'_, S> {
                 next = utf8::decode_valid(text, at);
                 continue;
             }
-            if before.is_some_and(|before| !self.cuts.meet(before, character)) {
+            if before.is_some_and(|before| !self.cuts.pairs.meet(before, character)) {
                 self.encode_segment(SourceText::input(text), start, at, is_after_space);
                 start = at;
                 is_after_space = false;
@@ -223,7 +223,7 @@ impl<S: Sink> Pass<'_, S> {
                 if !self.characters.keeps(character, next.map(|next| next.0)) {
                     break;
                 }
-                if before.is_some_and(|before| !self.cuts.meet(before, character)) {
+                if before.is_some_and(|before| !self.cuts.pairs.meet(before, character)) {
                     return at;
                 }
                 before = Some(character);
@@ -244,7 +244,7 @@ impl<S: Sink> Pass<'_, S> {
             && let Some((character, char_len)) = utf8::decode_valid(text, at)
         {
             ticker.tick();
-            if before.is_some_and(|before| !self.cuts.meet(before, character)) {
+            if before.is_some_and(|before| !self.cuts.pairs.meet(before, character)) {
                 self.encode_segment(source, start, at, is_after_space);
                 start = at;
                 is_after_space = false;
@@ -334,7 +334,7 @@ impl<S: Sink> Pass<'_, S> {
         let mut at = 0;
         let place = tracer.place(source, start, end, is_after_space);
         let score =
-            self.candidates.best_path(self.vocabulary, segment, 0.0, Some(self.cuts.bounds()), lattice, |id, len| {
+            self.candidates.best_path(self.vocabulary, segment, 0.0, Some(&self.cuts.bounds), lattice, |id, len| {
                 let is_unknown = id == unknown;
                 has_unknown |= is_unknown;
                 known_score += if is_unknown { 0.0 } else { self.candidates.score(id) };

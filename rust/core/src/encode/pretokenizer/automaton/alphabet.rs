@@ -2,44 +2,27 @@
 //! points of one class.
 //!
 //! ASCII has its own table. Other code points are looked up by category if the pattern is matched over collapsed text,
-//! and otherwise in pages of 128 code points. Complexity: constant time per code point.
+//! and otherwise in a list of ranges. Complexity: constant time per code point, or the logarithm of the number of ranges.
 
 use std::collections::HashMap;
 
 use super::pattern::{Set, collapsed};
 use crate::text::unicode::{self, Flags};
-use crate::work::heap::HeapBytes;
-use crate::work::memory::{append, collect};
-
-/// The last code point that is whitespace.
-const LAST_WHITESPACE: u32 = 0x3000;
-/// Code points per page of [`Beyond::Wide`].
-const PAGE: u32 = 128;
 
 /// The class of every code point, numbered from 0; [`Alphabet::end`] stands for the end of the text.
 #[derive(Debug)]
 pub(crate) struct Alphabet {
     ascii: [u8; 128],
-    beyond: Beyond,
+    /// The class of the symbol that replaces a code point, by the low nine bits of its flags (category and whitespace).
+    collapsed: [u8; 512],
+    /// The classes of Han letters and of other Han characters, if the pattern needs them.
+    han: Option<[u8; 2]>,
+    /// The first symbol of each stretch of symbols in one class.
+    bounds: Vec<u32>,
+    /// The class of each stretch.
+    spans: Vec<u8>,
     num_classes: u8,
-}
-
-#[derive(Debug)]
-enum Beyond {
-    /// Indexed by the low nine bits of the flags (category and whitespace); with two classes for Han characters if the
-    /// pattern needs them.
-    Collapsed { by_flags: Box<[u8; 512]>, han_letter: u8, han_other: u8, has_han: bool },
-    /// By code point `c`: `entries[pages[c / PAGE] * PAGE + c % PAGE]`.
-    Wide { pages: Vec<u16>, entries: Vec<u8> },
-}
-
-impl HeapBytes for Beyond {
-    fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Collapsed { by_flags, .. } => by_flags.heap_bytes(),
-            Self::Wide { pages, entries } => pages.heap_bytes() + entries.heap_bytes(),
-        }
-    }
+    is_collapsed: bool,
 }
 
 impl Alphabet {
@@ -66,20 +49,12 @@ impl Alphabet {
             spans.push(class);
         }
 
-        let class_of = |symbol: u32| spans[bounds.partition_point(|&bound| bound <= symbol) - 1];
-        let beyond = if is_collapsed {
-            let by_flags = (0..512).map(|bits| class_of(collapse(Flags::from_bits(bits)))).collect::<Vec<u8>>();
-            Beyond::Collapsed {
-                by_flags: by_flags.try_into().map_or_else(|_| Box::new([0; 512]), Box::new),
-                han_letter: class_of(collapsed::HAN_LETTER),
-                han_other: class_of(collapsed::HAN_OTHER),
-                has_han: class_of(collapsed::HAN_OTHER) != class_of(collapsed::OTHER),
-            }
-        } else {
-            wide(&bounds, class_of)
-        };
+        let class_of = |symbol: u32| class_of(&bounds, &spans, symbol);
         let ascii = std::array::from_fn(|byte| class_of(byte as u32));
-        (Self { ascii, beyond, num_classes: numbers.len() as u8 }, class_sets)
+        let collapsed = std::array::from_fn(|bits| class_of(collapse(Flags::from_bits(bits as u16))));
+        let han = [collapsed::HAN_LETTER, collapsed::HAN_OTHER].map(class_of);
+        let han = Some(han).filter(|han| han[1] != class_of(collapsed::OTHER));
+        (Self { ascii, collapsed, han, bounds, spans, num_classes: numbers.len() as u8, is_collapsed }, class_sets)
     }
 
     /// The class of an ASCII byte.
@@ -91,19 +66,16 @@ impl Alphabet {
     /// The class of any other code point.
     #[inline]
     pub(crate) fn beyond_ascii(&self, code_point: u32) -> u8 {
-        match &self.beyond {
-            Beyond::Collapsed { by_flags, han_letter, han_other, has_han } => {
-                let flags = unicode::flags(code_point);
-                if *has_han && unicode::is_han(code_point) {
-                    return if flags.is_letter() { *han_letter } else { *han_other };
-                }
-                by_flags[usize::from(flags.bits() & 0x1FF)]
-            }
-            Beyond::Wide { pages, entries } => {
-                let page = pages.get((code_point / PAGE) as usize).copied().unwrap_or_default();
-                entries[usize::from(page) * PAGE as usize + (code_point % PAGE) as usize]
-            }
+        let flags = unicode::flags(code_point);
+        if !self.is_collapsed && !flags.is_whitespace() {
+            return class_of(&self.bounds, &self.spans, code_point);
         }
+        if let Some([letter, other]) = self.han
+            && unicode::is_han(code_point)
+        {
+            return if flags.is_letter() { letter } else { other };
+        }
+        self.collapsed[usize::from(flags.bits() & 0x1FF)]
     }
 
     /// The class of the end of the text.
@@ -112,11 +84,16 @@ impl Alphabet {
     }
 }
 
+/// The class of a symbol.
+fn class_of(bounds: &[u32], spans: &[u8], symbol: u32) -> u8 {
+    spans[bounds.partition_point(|&bound| bound <= symbol) - 1]
+}
+
 /// A set of classes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ClassSet([u64; 4]);
 
-heap_bytes!(Alphabet: beyond; ClassSet);
+heap_bytes!(Alphabet: bounds, spans; ClassSet);
 
 impl ClassSet {
     pub(crate) fn insert(&mut self, class: u8) {
@@ -143,45 +120,11 @@ fn collapse(flags: Flags) -> u32 {
     }
 }
 
-/// Pages for patterns that see every code point except whitespace as it is. Equal pages are stored once.
-fn wide(bounds: &[u32], class_of: impl Fn(u32) -> u8) -> Beyond {
-    let mut known: HashMap<Vec<u8>, u16> = HashMap::new();
-    let mut entries = Vec::new();
-    let whitespace = class_of(collapsed::WHITESPACE);
-    let pages = (0..=0x10_FFFF / PAGE).map(|page| {
-        let first = page * PAGE;
-        let first_class = class_of(first);
-        let is_plain = bounds.partition_point(|&bound| bound <= first)
-            == bounds.partition_point(|&bound| bound < first + PAGE)
-            && first > LAST_WHITESPACE;
-        let classes: Vec<u8> = if is_plain {
-            vec![first_class; PAGE as usize]
-        } else {
-            let class = |code_point: u32| {
-                let is_space = code_point > 0x7F && unicode::flags(code_point).is_whitespace();
-                if is_space { whitespace } else { class_of(code_point) }
-            };
-            (first..first + PAGE).map(class).collect()
-        };
-        let next = known.len() as u16;
-        *known.entry(classes).or_insert_with_key(|classes| {
-            append(&mut entries, classes);
-            next
-        })
-    });
-    Beyond::Wide { pages: collect(pages), entries }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Alphabet, LAST_WHITESPACE};
+    use super::Alphabet;
     use crate::encode::pretokenizer::automaton::pattern::Set;
     use crate::text::unicode;
-
-    #[test]
-    fn whitespace_ends_where_pages_expect_it() {
-        assert_eq!((0..=0x10_FFFF).rfind(|&at| unicode::flags(at).is_whitespace()), Some(LAST_WHITESPACE));
-    }
 
     #[test]
     fn classes_distinguish_what_sets_do() {

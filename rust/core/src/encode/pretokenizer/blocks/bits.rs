@@ -5,7 +5,7 @@
 //! pattern decides ends the known part of the block.
 
 use crate::encode::pretokenizer::shape::WordChars;
-use crate::text::scan::masks::{Masks, controls};
+use crate::text::scan::masks::{Classified, Masks, controls};
 use crate::text::scan::{BLOCK, gather, places};
 use crate::text::unicode::rows::{self, Row};
 use crate::text::unicode::{self, utf8};

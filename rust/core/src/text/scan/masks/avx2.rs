@@ -6,7 +6,7 @@ use std::arch::x86_64::{
     _mm256_shuffle_epi8, _mm256_slli_epi16, _mm256_srli_epi16,
 };
 
-use super::{BLOCK, HIGH, LOW, Masks, WordClasses};
+use super::{BLOCK, Classified, HIGH, LOW};
 
 /// Proof that the processor has AVX2: only [`Avx2::detect`] makes one.
 #[derive(Clone, Copy)]
@@ -18,37 +18,23 @@ impl Avx2 {
         is_x86_feature_detected!("avx2").then_some(Self(()))
     }
 
-    /// As [`Masks::portable`].
+    /// As [`Classified::portable`].
     #[inline]
-    pub(super) fn masks(self, block: &[u8; BLOCK]) -> Masks {
+    pub(super) fn classify<C: Classified>(self, block: &[u8; BLOCK]) -> C {
         // SAFETY: `self` proves that there is AVX2. `both_paths_agree` fails if these are not the portable masks.
-        unsafe { masks(block) }
-    }
-
-    /// As [`WordClasses::portable`].
-    #[inline]
-    pub(super) fn word_classes(self, block: &[u8; BLOCK]) -> WordClasses {
-        // SAFETY: as above.
-        unsafe { word_classes(block) }
+        unsafe { classify(block) }
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn masks(block: &[u8; BLOCK]) -> Masks {
+fn classify<C: Classified>(block: &[u8; BLOCK]) -> C {
     let lanes = Lanes::new(block);
-    let [first, second] = lanes.bytes;
-    let second_bits = bits(_mm256_slli_epi16::<1>(first), _mm256_slli_epi16::<1>(second));
-    Masks::from_classes(|any| lanes.of(any), bits(first, second), second_bits)
-}
-
-#[target_feature(enable = "avx2")]
-fn word_classes(block: &[u8; BLOCK]) -> WordClasses {
-    let lanes = Lanes::new(block);
+    let second_bits = lanes.bytes.map(|bytes| _mm256_slli_epi16::<1>(bytes));
     // DEL plus one is negative, as are bytes beyond ASCII.
-    let [first, second] = lanes
+    let unprintable = lanes
         .bytes
         .map(|bytes| _mm256_cmpgt_epi8(_mm256_set1_epi8(b' ' as i8 + 1), _mm256_add_epi8(bytes, _mm256_set1_epi8(1))));
-    WordClasses::from_classes(|any| lanes.of(any), bits(first, second))
+    C::from_classes(|any| lanes.of(any), bits(lanes.bytes), bits(second_bits), bits(unprintable))
 }
 
 /// The bytes of a block, and their classes as bits of a byte.
@@ -85,15 +71,13 @@ impl Lanes {
     #[target_feature(enable = "avx2")]
     fn of(&self, any: u8) -> u64 {
         let wanted = _mm256_set1_epi8(any as i8);
-        let [first, second] =
-            self.classes.map(|classes| _mm256_cmpeq_epi8(_mm256_and_si256(classes, wanted), _mm256_setzero_si256()));
-        !bits(first, second)
+        !bits(self.classes.map(|classes| _mm256_cmpeq_epi8(_mm256_and_si256(classes, wanted), _mm256_setzero_si256())))
     }
 }
 
 /// The highest bits of 64 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn bits(first: __m256i, second: __m256i) -> u64 {
+fn bits([first, second]: [__m256i; 2]) -> u64 {
     u64::from(_mm256_movemask_epi8(first) as u32) | u64::from(_mm256_movemask_epi8(second) as u32) << 32
 }

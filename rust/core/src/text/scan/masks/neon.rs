@@ -14,7 +14,7 @@ use std::arch::aarch64::{
     vreinterpret_u64_u8, vreinterpretq_u16_u8, vshlq_n_u8, vshrn_n_u16, vshrq_n_u8, vsliq_n_u8, vsriq_n_u8, vsubq_u8,
 };
 
-use super::{BLOCK, HIGH, LOW, Masks, WordClasses};
+use super::{BLOCK, Classified, HIGH, LOW};
 
 /// Proof that the processor has NEON: only [`Neon::detect`] makes one.
 #[derive(Clone, Copy)]
@@ -26,34 +26,21 @@ impl Neon {
         std::arch::is_aarch64_feature_detected!("neon").then_some(Self(()))
     }
 
-    /// As [`Masks::portable`].
+    /// As [`Classified::portable`].
     #[inline]
-    pub(super) fn masks(self, block: &[u8; BLOCK]) -> Masks {
+    pub(super) fn classify<C: Classified>(self, block: &[u8; BLOCK]) -> C {
         // SAFETY: `self` proves that there is NEON. `both_paths_agree` fails if these are not the portable masks.
-        unsafe { masks(block) }
-    }
-
-    /// As [`WordClasses::portable`].
-    #[inline]
-    pub(super) fn word_classes(self, block: &[u8; BLOCK]) -> WordClasses {
-        // SAFETY: as above.
-        unsafe { word_classes(block) }
+        unsafe { classify(block) }
     }
 }
 
 #[target_feature(enable = "neon")]
-fn masks(block: &[u8; BLOCK]) -> Masks {
+fn classify<C: Classified>(block: &[u8; BLOCK]) -> C {
     let bytes = load(block);
     let [.., second_bits, beyond_ascii] = planes(bytes);
-    Masks::from_classes(classes(bytes), beyond_ascii, second_bits)
-}
-
-#[target_feature(enable = "neon")]
-fn word_classes(block: &[u8; BLOCK]) -> WordClasses {
-    let bytes = load(block);
     let [.., unprintable] =
         planes(bytes.map(|bytes| vcgtq_u8(vsubq_u8(bytes, vdupq_n_u8(b' ')), vdupq_n_u8(b'~' - b' '))));
-    WordClasses::from_classes(classes(bytes), unprintable)
+    C::from_classes(classes(bytes), beyond_ascii, second_bits, unprintable)
 }
 
 /// The block, with byte `i` in register `i % 4`.
