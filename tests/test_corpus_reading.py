@@ -421,7 +421,7 @@ class SlowPipe(io.RawIOBase):
     def __init__(self, data: bytes) -> None:
         self.parts = iter([data[at : at + 3] for at in range(0, len(data), 3)])
 
-    def read(self, size: int = -1) -> bytes:
+    def read1(self, size: int = -1) -> bytes:
         return next(self.parts, b"")
 
 

@@ -1223,7 +1223,7 @@ def explain(
 def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | ReadableBuffer]) -> str:
     """Builds the double array of a few words, and looks the queries up in it: all steps as JSON."""
 
-def face(bytes: bytes) -> str:
+def face(data: bytes) -> str:
     """Bytes as people know them: characters, signs for spaces and controls, and parts of characters in hexadecimal."""
 
 def regex_matches(regex: str, text: str) -> list[tuple[int, int]] | None:

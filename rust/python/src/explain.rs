@@ -71,8 +71,8 @@ pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_
 }
 
 #[pyfunction]
-pub fn face(bytes: &[u8]) -> String {
-    ggtok_explain::story::face(bytes)
+pub fn face(data: &[u8]) -> String {
+    ggtok_explain::story::face(data)
 }
 
 #[pyfunction]
