@@ -212,9 +212,16 @@ def test_a_test_vocabulary_without_tokens() -> None:
         Tokenizer.from_gguf(write({"tokenizer.ggml.model": "test", "tokenizer.ggml.tokens": []}))
 
 
-@pytest.mark.parametrize(("model", "text"), [("llama", b"<0"), ("t5", b"<0"), ("bert", b"<0x41>")])
-def test_byte_tokens_that_name_no_byte(model: str, text: bytes) -> None:
-    with pytest.raises(VocabularyError, match="byte token 4"):
+@pytest.mark.parametrize(
+    ("model", "text", "problem"),
+    [
+        ("llama", b"<0", 'byte token 4 has the text "<0", not <0xXX>'),
+        ("t5", b"<0", 'byte token 4 has the text "<0", not <0xXX>'),
+        ("bert", b"<0x41>", "token 4 is a byte token, which WordPiece does not have"),
+    ],
+)
+def test_byte_tokens_that_name_no_byte(model: str, text: bytes, problem: str) -> None:
+    with pytest.raises(VocabularyError, match=problem):
         opened(vocab(model, [b"a", text], [NORMAL, BYTE], sep=2))
 
 

@@ -328,6 +328,12 @@ def test_reasons_of_aborts(how: str, message: str, kind: str | None, deviation: 
     assert "/a/" not in str(found)
 
 
+def test_only_opening_aborts_on_a_byte_token() -> None:
+    message = "/a/src/llama-vocab.cpp:3207: fatal error"
+    assert abort(("open", "a.gguf", {}), "SIGABRT", message, None).deviation == "a byte token in a WordPiece vocabulary"
+    assert abort(("encode", b"a", True, False), "SIGABRT", message, "wordpiece").deviation is None
+
+
 def test_only_decoding_aborts_on_an_id_that_does_not_exist() -> None:
     message = "  what():  vector::_M_range_check: __n (which is 18446744073709551615) >= this->size() (which is 25)"
     assert abort(("decode", [3, -1], True, False), "SIGABRT", message, "wordpiece").deviation is not None

@@ -69,6 +69,8 @@ errors! {
         /// A byte token's text is not of the form `<0xXX>`.
         ByteToken { id: TokenId, text: Vec<u8> } =>
             "byte token {id} has the text {:?}, not <0xXX>", String::from_utf8_lossy(text);
+        /// A WordPiece vocabulary has a byte token, whatever its text.
+        WordPieceByte { id: TokenId } => "token {id} is a byte token, which WordPiece does not have";
         /// A token's text, if read as characters, has one beyond U+10FFFF at this byte.
         BeyondUnicode { id: TokenId, offset: usize } =>
             "token {id} has a character beyond U+10FFFF at byte {offset} of its text";

@@ -62,6 +62,8 @@ def _deviation(query: Query, how: str, message: str, kind: str | None) -> str | 
             return deviation
     if query[0] == "decode" and min(query[1], default=0) < 0 and "vector::_M_range_check" in message:
         return "an id that does not exist"
+    if query[0] == "open" and kind is None and message.endswith("fatal error"):
+        return "a byte token in a WordPiece vocabulary"
     if how.startswith("no answer") and kind == "rwkv":
         return "a byte that begins tokens but is not one"
     if how == "SIGSEGV" and query[0] == "encode" and len(query[1]) >= LONG_TEXT:

@@ -64,8 +64,8 @@ impl TokenPieces {
     /// Builds the piece of every token.
     ///
     /// # Errors
-    /// - [`VocabularyError::ByteToken`]: a byte token's text is too short to name its byte, or the vocabulary is
-    ///   WordPiece.
+    /// - [`VocabularyError::ByteToken`]: a byte token's text is too short to name its byte.
+    /// - [`VocabularyError::WordPieceByte`]: there is a byte token, and the vocabulary is WordPiece.
     /// - [`VocabularyError::BeyondUnicode`]: a byte-level text has a character beyond U+10FFFF.
     /// - [`VocabularyError::TooLarge`]: the pieces exceed 256 MiB in total.
     pub fn new(vocabulary: &Vocabulary) -> Result<Self, VocabularyError> {
@@ -184,7 +184,10 @@ fn append_piece(vocabulary: &Vocabulary, id: TokenId, out: &mut Vec<u8>) -> Resu
             } else if attributes.is_normal() {
                 unescape_spaces(text, out);
             } else if attributes.is_byte() {
-                let byte = leading_byte_of(text).filter(|_| kind != Kind::WordPiece);
+                if kind == Kind::WordPiece {
+                    return Err(VocabularyError::WordPieceByte { id });
+                }
+                let byte = leading_byte_of(text);
                 out.push(byte.ok_or_else(|| VocabularyError::ByteToken { id, text: text.to_vec() })?);
             }
         }
