@@ -13,7 +13,6 @@ from .manifest import Shard
 from .packages import np, npt, pa
 from .plan import Range, Task
 from .reading import read
-from .reading.streams import READER
 from .remote import StoreError, explained
 from .settings import Settings
 from .sources import Input
@@ -53,7 +52,6 @@ class Documents:
 
     def __init__(self, inputs: list[Input], task: Task, settings: Settings, watch: Watch) -> None:
         self._inputs, self._task, self._settings, self._watch = inputs, task, settings, watch
-        READER.watch = lambda: watch((0, 0, 0))
         is_merged = not (task.is_stream or settings.reading.is_chat)
         self._blocks = merged(self._read()) if is_merged else self._read()
         self._next = next(self._blocks, None)

@@ -32,6 +32,7 @@ from .folder import LOCK, MANIFEST
 from .manifest import VERSION, VOCABULARY, Manifest, Shard, TokenizerEntry
 from .packages import np
 from .plan import Range, Task, cut_size, is_in_part, is_whole, plan
+from .reading.streams import READER
 from .shard import REJECTED, Job, make_shards
 from .sources import MOST_PASSES, Input, path_from
 from .survey import Survey, surveyed
@@ -275,8 +276,9 @@ def _on_threads(
 
     def call(item: Any) -> Result:
         nonlocal num_left
+        READER.watch = partial(send, (0, 0, 0))
         try:
-            send((0, 0, 0))
+            READER.watch()
             return function(item, send)
         except BaseException:
             stop.set()

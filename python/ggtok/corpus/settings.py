@@ -117,9 +117,9 @@ def encoding_of(
         "template": template,
         "template_text": template_text,
         "variables": named or None,
+        "mask": None if mask == "turn" else mask,
         "date": date,
     }
-    given["mask"] = mask if mask != "turn" else None
     is_chat = messages is not None or shape is not None
     if wrong := next((name for name, value in given.items() if value is not None and not is_chat), None):
         raise CorpusError(f"{wrong} is for conversations: give messages too")

@@ -44,7 +44,7 @@ def read(source: Source) -> bytes:
         return prefix.data
 
 
-def read_pipe(file: Any, size: int, watch: Callable[[], object] = bool) -> bytes:
+def read_pipe(file: Any, size: int, watch: Callable[[], object] = lambda: None) -> bytes:
     """At most this many bytes of a pipe, a terminal or another file: what is there, once there is something.
 
     Python notices a Ctrl-C that comes just before a read only when that ends, which may be never. So this waits first,

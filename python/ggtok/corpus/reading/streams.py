@@ -32,6 +32,9 @@ PREFIX = "ggtok-unpacked-"
 CHUNK = 1 << 22
 """Bytes that are unpacked at once."""
 
+READER = local()
+"""What a thread that reads has: `watch`, if it is to be called while standard input is waited for. It may raise."""
+
 LEAST = 1 << 16
 """The fewest bytes that are asked for at once. pyarrow takes memory for all of them before it reads, so no more are
 asked for than a short input may have."""
@@ -63,10 +66,6 @@ def unpacked(source: Input, watch: Callable[[int], object] = lambda num_bytes: N
     return path
 
 
-READER = local()
-"""`watch` is called while a thread that reads standard input waits for it, and can end that by raising."""
-
-
 class Stream:
     """An input that is read from front to back, or from a place in its unpacked text on.
 
@@ -95,6 +94,8 @@ class Stream:
                 self._file = pa.CompressedInputStream(self._raw, source.compression)
         except OSError as error:
             raise self._error(error) from error
+        watch = getattr(READER, "watch", lambda: None)
+        self._read = self._file.read if source.size is not None else partial(read_pipe, self._file, watch=watch)
 
     @property
     def position(self) -> int:
@@ -106,9 +107,7 @@ class Stream:
         most = size if self._source.size is None else max(self._source.size + 1, LEAST)
         try:
             parts: list[bytes] = []
-            watch = getattr(READER, "watch", bool)
-            read = self._file.read if self._source.size is not None else partial(read_pipe, self._file, watch=watch)
-            while size and (part := read(min(size, most))):  # a pipe has what was written so far
+            while size and (part := self._read(min(size, most))):  # a pipe has what was written so far
                 parts.append(part)
                 size -= len(part)
         except MemoryError:

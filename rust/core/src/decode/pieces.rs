@@ -187,8 +187,7 @@ fn append_piece(vocabulary: &Vocabulary, id: TokenId, out: &mut Vec<u8>) -> Resu
                 if kind == Kind::WordPiece {
                     return Err(VocabularyError::WordPieceByte { id });
                 }
-                let byte = leading_byte_of(text);
-                out.push(byte.ok_or_else(|| VocabularyError::ByteToken { id, text: text.to_vec() })?);
+                out.push(leading_byte_of(text).ok_or_else(|| VocabularyError::ByteToken { id, text: text.to_vec() })?);
             }
         }
     }

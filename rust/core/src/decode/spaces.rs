@@ -58,19 +58,18 @@ impl Spaces {
                 if !is_prompt {
                     append(out, plain);
                 }
-                bytes = rest;
-                // The most common strings of the first and the second pass.
-                match *rest {
-                    [b' ', b'.' | b',' | b'!' | b'?', ..] => {
-                        bytes = &rest[1..];
-                        continue;
-                    }
-                    [b' ', value @ b'\'', b' ', next, ..] if !matches!(next, b'.' | b',' | b'!' | b'?') => {
+                // The most common strings of the first and the second pass. A mark after ` ' ` takes the second space.
+                let num_done = match *rest {
+                    [b' ', mark, ..] if is_mark(mark) => 1,
+                    [b' ', value @ b'\'', b' ', next, ..] if !is_mark(next) => {
                         emit(Byte { value, is_prompt }, out);
-                        bytes = &rest[3..];
-                        continue;
+                        3
                     }
-                    _ => {}
+                    _ => 0,
+                };
+                bytes = &rest[num_done..];
+                if num_done > 0 {
+                    continue;
                 }
             }
             if let Some((&value, rest)) = bytes.split_first() {
@@ -128,9 +127,13 @@ impl Spaces {
 /// How many bytes stay, whatever the passes do: those before a space that is the last byte, or before another space, a
 /// mark or an apostrophe.
 fn num_plain(bytes: &[u8]) -> usize {
-    let may_go = |pair: &[u8]| matches!(pair, [b' ', b' ' | b'.' | b',' | b'!' | b'?' | b'\'']);
-    let end = bytes.len() - usize::from(bytes.ends_with(b" "));
-    bytes.windows(2).position(may_go).unwrap_or(end)
+    let may_go = |pair: &[u8]| pair[0] == b' ' && (matches!(pair[1], b' ' | b'\'') || is_mark(pair[1]));
+    bytes.windows(2).position(may_go).unwrap_or(bytes.len() - usize::from(bytes.ends_with(b" ")))
+}
+
+/// Whether the first pass removes a space before this byte.
+fn is_mark(byte: u8) -> bool {
+    matches!(byte, b'.' | b',' | b'!' | b'?')
 }
 
 fn emit(byte: Byte, out: &mut Vec<u8>) {

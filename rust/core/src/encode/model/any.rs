@@ -138,7 +138,7 @@ impl AnyModel {
         let mut made = Vec::new();
         merging.fill(text, char);
         let symbols = merging.run_deciding(merge, |merge| {
-            made.extend(merge);
+            crate::work::memory::extend(&mut made, merge.into_iter());
             Decision::Take
         });
         if symbols.len() == 1 { made } else { Vec::new() }

@@ -2,7 +2,7 @@
 //! points of one class.
 //!
 //! ASCII has its own table. Other code points are looked up by category if the pattern is matched over collapsed text,
-//! and otherwise in a list of ranges. Complexity: constant time per code point, or the logarithm of the number of ranges.
+//! and otherwise in a list of ranges. Time per code point: O(1), or O(log n) for n ranges.
 
 use std::collections::HashMap;
 
