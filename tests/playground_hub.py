@@ -21,7 +21,7 @@ HUB, CDN, OTHER = "huggingface.co", "cdn.hub.test", "files.test"
 PADDING = 800_000_000
 """Weights that no test may read."""
 
-EXPOSED = "Content-Range, ETag, Link, X-Error-Code, Retry-After, RateLimit"
+EXPOSED = "Content-Range, ETag, X-Error-Code, Retry-After, RateLimit"
 TOKEN = "hf_secret"
 
 
@@ -107,26 +107,25 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/api/models":
             found = [{"id": name, "downloads": 1234} for name in hub.models]
             return self.answer(200, json.dumps(found).encode(), content_type="application/json")
-        match = re.fullmatch(r"(?:/api/models)?/([^/]+/[^/]+)/(tree|resolve)/main(?:/(.*))?", path)
-        files = hub.models.get(match[1]) if match else None
+        match = re.fullmatch(r"(/api/models)?/([^/]+/[^/]+)(?:/resolve/main/(.*))?", path)
+        files = hub.models.get(match[2]) if match else None
         if files is None or match is None:
             return self.answer(401, x_error_code="RepoNotFound")
-        if match[1].startswith("private/") and self.headers["authorization"] != f"Bearer {TOKEN}":
+        if match[2].startswith("private/") and self.headers["authorization"] != f"Bearer {TOKEN}":
             return self.answer(401, x_error_code="RepoNotFound")
-        if match[2] == "tree":
-            return self.tree(match[1], files, url.query)
+        if match[1]:
+            return self.model(files, url.query)
         if match[3] not in files:
             return self.answer(404, x_error_code="EntryNotFound")
-        return self.answer(302, location=f"https://{CDN}/{match[1]}/{match[3]}")
+        return self.answer(302, location=f"https://{CDN}/{match[2]}/{match[3]}")
 
-    def tree(self, name: str, files: dict[str, bytes], query: str) -> None:
-        """The list of files, two on a page."""
-        found = re.search(r"cursor=(\d+)", query)
-        start = int(found[1]) if found else 0
-        items = [{"type": "file", "path": path, "size": len(data) + PADDING} for path, data in files.items()]
-        link = f'<https://{HUB}/api/models/{name}/tree/main?recursive=true&cursor={start + 2}>; rel="next"'
-        more = {"link": link} if start + 2 < len(items) else {}
-        self.answer(200, json.dumps(items[start : start + 2]).encode(), content_type="application/json", **more)
+    def model(self, files: dict[str, bytes], query: str) -> None:
+        """A model with the list of its files, which have sizes if these are asked for."""
+        items = [
+            {"rfilename": path, **({"size": len(data) + PADDING} if query == "blobs=true" else {})}
+            for path, data in files.items()
+        ]
+        self.answer(200, json.dumps({"siblings": items}).encode(), content_type="application/json")
 
     def file(self, path: str) -> None:
         """A file, with weights of zeros at its end. Counts what is sent."""

@@ -15,7 +15,6 @@ export const WELL_KNOWN = {
 };
 const FIRST_READ = 1 << 20; // each further read is at least as long as all before it together
 const MOST_READ = 1 << 28; // ten times the longest head of any known model
-const MOST_PAGES = 20;
 const PATIENCE = 20_000; // milliseconds without a byte
 const PREFERRED = ["Q4_K_M", "Q8_0"]; // as llama.cpp prefers them
 const COMPANIONS = ["mmproj", "imatrix", "mtp-", "eagle3-", "dflash-", "dspark-"];
@@ -101,16 +100,16 @@ function refusalOf({ status, headers }, name, isHub, hasToken) {
   return new Refusal(`${name}: ${meanings[status] ?? "the server answers with an error"} (${status}). ${todo}.`);
 }
 
-/** The JSON at an address, and the header that says where more is. */
+/** The JSON at an address. */
 async function json(address, name, token, abort) {
   const response = await ask(address, name, token, abort);
-  return [await patient(response.json(), name, abort), response.headers.get("link")];
+  return patient(response.json(), name, abort);
 }
 
 /** Names of models with GGUF files, the most downloaded first: `[{id, downloads}]`. */
 export async function suggestions(typed, token, abort) {
   const query = new URLSearchParams({ search: typed, filter: "gguf", sort: "downloads", direction: -1, limit: 8 });
-  return (await json(`${HUB}/api/models?${query}`, typed, token, abort))[0];
+  return json(`${HUB}/api/models?${query}`, typed, token, abort);
 }
 
 function isModel(path) {
@@ -122,14 +121,8 @@ function isModel(path) {
 /** The models among the files of a repository, `[{path, size}]`. */
 export async function filesOf(choice, token, abort) {
   const { repository } = partsOf(choice);
-  let address = `${HUB}/api/models/${repository}/tree/main?recursive=true`;
-  const all = [];
-  for (let page = 0; address && page < MOST_PAGES; page++) {
-    const [items, link] = await json(address, `hf:${repository}`, token, abort);
-    all.push(...items.filter(({ type }) => type === "file"));
-    const next = /<([^<>]+)>[^<>]*\brel="?next\b/.exec(link ?? "")?.[1];
-    address = next && new URL(next, HUB).origin === HUB ? next : null;
-  }
+  const answer = await json(`${HUB}/api/models/${repository}?blobs=true`, `hf:${repository}`, token, abort);
+  const all = answer.siblings.map(({ rfilename: path, size }) => ({ path, size }));
   all.sort((a, b) => (a.path < b.path ? -1 : 1));
   const models = all.filter(({ path }) => isModel(path));
   if (models.length) return models;
