@@ -113,7 +113,9 @@ html_css_files = ["ggtok.css"]
 html_js_files = ["live.js"]
 templates_path = ["_templates"]
 html_copy_source = False
+html_additional_pages = dict.fromkeys(MOVED, "moved.html")
 html_baseurl = SITE
+html_context = {"moved": MOVED, "html_baseurl": SITE}
 html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
 # Prompts and output are not copied.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -265,36 +267,12 @@ def add_playground(app: Any, exception: Exception | None) -> None:
     logging.getLogger("ggtok").info(done.stdout)
 
 
-LEADING = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="robots" content="noindex">
-<link rel="canonical" href="{site}">
-<title>ggtok: this page has moved</title>
-<script>location.replace("{new}" + (location.hash || "#{heading}"))</script>
-<noscript><meta http-equiv="refresh" content="0; url={new}#{heading}"></noscript>
-<p>This page has moved: <a href="{new}#{heading}">to its new place</a>.</p>
-</html>
-"""
-
-
 def draw_examples(app: Any, env: Any, pages: list[str]) -> None:
     """Draws the examples of the pages in `how/`, in a process that has ggtok as it is."""
     if app.builder.format == "html" and any(page in DRAWN for page in pages):
         folder = Path(app.outdir, "how", "steps")
         subprocess.run([sys.executable, ROOT / "scripts/generate_how.py", folder], check=True)
         GENERATED.update(json.loads((folder / "parts.json").read_text(encoding="utf-8")))
-
-
-def lead_on(app: Any, exception: Exception | None) -> None:
-    """Writes a page at each address of `MOVED` that redirects to the text's new address, or to the heading named."""
-    if exception or app.builder.format != "html":
-        return
-    for page, target in MOVED.items():
-        path = Path(app.outdir, f"{page}.html")
-        new, _, heading = os.path.relpath(target, os.path.dirname(page) or ".").partition("#")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(LEADING.format(new=new, heading=heading, site=f"{SITE}{target}"), encoding="utf-8")
 
 
 CODE = re.compile(r'(?<=<span class="pre">)[^<]+')
@@ -323,7 +301,6 @@ def break_names(app: Any, page: str, template: str, context: dict[str, Any], doc
 
 def setup(app: Any) -> None:
     app.connect("env-before-read-docs", draw_examples)
-    app.connect("build-finished", lead_on)
     app.connect("build-finished", add_playground)
     app.connect("html-page-context", shorten_sidebar, priority=400)
     app.connect("html-page-context", break_names)
