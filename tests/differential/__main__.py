@@ -13,11 +13,13 @@ from ggtok.errors import GgtokError
 from ggtok.lab.verify.child import Child
 from ggtok.lab.verify.library import find_library
 from ggtok.lab.verify.report import call
-from ggtok.lab.verify.verify import OURS, REFERENCE
+from ggtok.lab.verify.verify import REFERENCE
 
 from .campaign import Campaign, Tally
 from .report import lines, read_replay_token
 from .vocabularies import Target, targets
+
+OURS = "tests.differential.own:Checked"
 
 
 def arguments() -> argparse.Namespace:
