@@ -108,13 +108,9 @@ def _bpe(vocabulary: Vocabulary) -> Json:
 
 def _fallback_model(vocabulary: Vocabulary, merges: list[tuple[str, str]]) -> Json:
     """BPE whose texts that are not tokens become bytes."""
-    settings = {"byte_fallback": True, "fuse_unk": True, "unk_token": _unknown(vocabulary)}
-    return _bpe_model(vocabulary.by_text, merges, **settings)
-
-
-def _unknown(vocabulary: Vocabulary) -> str | None:
     id = vocabulary.vocab.unk_id
-    return None if id is None else vocabulary.texts[id]
+    unknown = None if id is None else vocabulary.texts[id]
+    return _bpe_model(vocabulary.by_text, merges, byte_fallback=True, fuse_unk=True, unk_token=unknown)
 
 
 ESCAPE = _of("Replace", pattern={"String": " "}, content=SPACE)

@@ -191,8 +191,6 @@ def _caption(caption: str, width: int, colors: bool) -> Iterator[str]:
 
 def _picture(picture: list[Line], width: int, height: int, colors: bool) -> list[str]:
     """The lines of a picture that fit: around its current part."""
-    if height < 1:
-        return []
     currents = [
         (row, sum(cell_len(text) for text, _ in line[:place]), cell_len(line[place][0]))
         for row, line in enumerate(picture)
@@ -202,7 +200,7 @@ def _picture(picture: list[Line], width: int, height: int, colors: bool) -> list
     row, column, size = currents[-1] if currents else (0, 0, 0)
     first = max(0, row - height + 1)
     widest = max((sum(cell_len(text) for text, _ in line) for line in picture), default=0)
-    left = max(0, min(column + size // 2 - width // 2, widest - width)) if widest > width else 0
+    left = max(0, min(column + size // 2 - width // 2, widest - width))
     return [_cropped(line, left, width, colors) for line in picture[first : first + height]]
 
 
