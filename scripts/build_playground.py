@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "docs" / "playground"
 ICON = ROOT / "docs" / "_static" / "icon.svg"
 EXPLAIN = ROOT / "python" / "ggtok" / "lab" / "explain" / "page"
+STYLES = (EXPLAIN / "common.css", EXPLAIN / "style.css", SOURCES / "style.css")
+"""What the page and the view of steps share, and the own styles of each."""
 PACKAGE = ROOT / "target" / "wasm" / "ggtok"
 NEEDED = ("*.js", "*.wasm", "core/*", "vocabularies/*.gguf", "LICENSE", "THIRD-PARTY-NOTICES.md")
 """What the page takes of the package."""
@@ -28,7 +30,7 @@ PRELOAD = '<link rel="preload" href="ggtok/core/ggtok_bg.wasm" as="fetch" type="
 """So that the engine is loaded at the same time as the page's scripts."""
 BASE = ("base", "verdict")
 """The explain page's scripts that the playground starts with. The others are loaded when steps are first shown."""
-EXPORTS = ("el", "hex", "label", "lengthOfCharacter", "plural", "stretchesOf", "verdictOf")
+EXPORTS = ("el", "hex", "label", "lengthOfCharacter", "listKeys", "plural", "reach", "stretchesOf", "verdictOf")
 """What it takes of them."""
 
 
@@ -42,8 +44,10 @@ def build(folder: Path, package: Path = PACKAGE) -> bool:
     for name, parts, exports in (("base", BASE, EXPORTS), ("explain", SCRIPTS, ("mountTrace",))):
         module = f"{scripts(*parts)}\nexport {{ {', '.join(exports)} }};\n"
         (folder / f"{name}.js").write_text(module, encoding="utf-8")
-    style = (EXPLAIN / "style.css").read_text(encoding="utf-8")
-    (folder / "explain.css").write_text(style.replace(":root", ":host"), encoding="utf-8")  # for a part of a page
+    common, style, own = (path.read_text(encoding="utf-8") for path in STYLES)
+    (folder / "style.css").write_text(common + own, encoding="utf-8")
+    of_part = (common + style).replace(":root", ":host")
+    (folder / "explain.css").write_text(of_part, encoding="utf-8")
     is_built = (package / "ggtok.js").exists()
     if is_built:
         for path in (path for pattern in NEEDED for path in package.glob(pattern)):

@@ -89,8 +89,8 @@ svg { font: 16px/1.5 system-ui, sans-serif }
 
 def _picture(row: dict[str, Any]) -> Picture:
     width, height = (max(row[side], 40) + 2 * MARGIN for side in ("width", "height"))
-    style = (PAGE / "style.css").read_text(encoding="utf-8").replace("body {", "unused {")
-    style += STYLE
+    style = "".join((PAGE / f"{name}.css").read_text(encoding="utf-8") for name in ("common", "style"))
+    style = style.replace("body {", "unused {") + STYLE
     name = escape(f"{row['title']}: {row['caption']}")
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-MARGIN} {-MARGIN} {width} {height}" width="{width}" '

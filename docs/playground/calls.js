@@ -56,18 +56,15 @@ async function open({ key, file }) {
   return entry;
 }
 
-/** A token's text, and whether it is special. */
-function tokenOf(tokenizer, id) {
-  const { text, attributes } = tokenizer.token(id);
-  const { CONTROL, USER_DEFINED } = ggtok.TokenAttribute;
-  return { text, isSpecial: (attributes & (CONTROL | USER_DEFINED)) !== 0 };
-}
-
-/** What the first `shown` of some ids are. */
+/** What the first `shown` of some ids are: their texts, and whether they are special. */
 function tokensOf({ tokenizer, known }, ids, shown) {
+  const { CONTROL, USER_DEFINED } = ggtok.TokenAttribute;
   const tokens = new Map();
   for (const id of ids.subarray(0, shown)) {
-    if (!known.has(id)) known.set(id, tokenOf(tokenizer, id));
+    if (!known.has(id)) {
+      const { text, attributes } = tokenizer.token(id);
+      known.set(id, { text, isSpecial: (attributes & (CONTROL | USER_DEFINED)) !== 0 });
+    }
     tokens.set(id, known.get(id));
   }
   return tokens;

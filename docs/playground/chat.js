@@ -140,7 +140,10 @@ export class Chat {
       });
       if (result === STALE) return;
       this.note.textContent = [note, ...result.warnings.map(({ message }) => message)].join(" ");
-      this.#show(result);
+      this.#result = result;
+      this.problem.hidden = true;
+      this.strip.update(result.text, toBytes.encode(result.text), result, MOST_SHOWN);
+      this.#mark();
     } catch (error) {
       const todo = "Change a message, or choose another model.";
       this.#fail(`${name} could not render this conversation. ${error.name}: ${error.message}. ${todo}`);
@@ -150,13 +153,6 @@ export class Chat {
   #fail(message) {
     this.problem.textContent = message;
     this.problem.hidden = false;
-  }
-
-  #show(result) {
-    this.#result = result;
-    this.problem.hidden = true;
-    this.strip.update(result.text, toBytes.encode(result.text), result, MOST_SHOWN);
-    this.#mark();
   }
 
   /** Says what each message costs, and marks what the budget leaves out and what the mask covers. */

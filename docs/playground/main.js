@@ -79,7 +79,7 @@ function fillSelect(select, chosen, none) {
   const embedded = Object.entries(EMBEDDED).map(([name, kind]) => option(name, kind));
   /** Those that are open or known, and the chosen one even if it is not here. */
   const rest = (word, more = []) =>
-    [...new Set([...more, ...models.names(word), chosen])].filter((choice) => choice?.startsWith(word));
+    [...new Set([...more, ...models.names, chosen])].filter((choice) => choice?.startsWith(word));
   const titles = Object.fromEntries(Object.entries(WELL_KNOWN).map(([title, choice]) => [choice, title]));
   const titled = (choice) => option(choice, titles[choice] ? `${titles[choice]} (${nameOf(choice)})` : nameOf(choice));
   const hub = [...rest("hf:", Object.values(WELL_KNOWN).concat(models.recent)), ...rest("http")].map(titled);
@@ -204,8 +204,8 @@ function answered(side) {
   if (!isBoth) return;
   pair.element.hidden = false;
   const most = Math.min(sides[0].most, sides[1].most);
-  pair.update(side.text, side.bytes, sides.map(({ result }) => result), sides.map(({ strip }) => strip.tones), most);
-  pair.compare(...choices().map(nameOf));
+  const [results, tones] = [sides.map(({ result }) => result), sides.map(({ strip }) => strip.tones)];
+  pair.update(side.text, side.bytes, results, tones, most, choices().map(nameOf));
   if (selected) pair.select(sides.indexOf(selected[0]), selected[1]);
 }
 

@@ -47,9 +47,9 @@ export class Models {
     this.#opened.set(choice, vocabulary);
   }
 
-  /** All open choices that begin with a word. */
-  names(word) {
-    return [...this.#opened.keys()].filter((choice) => choice.startsWith(word));
+  /** All open choices. */
+  get names() {
+    return this.#opened.keys();
   }
 
   /** Whether a choice is being opened. */

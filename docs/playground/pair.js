@@ -6,7 +6,7 @@
  * take their shapes from each other, as in Arabic and Devanagari, and the digits of a number are not torn apart: a
  * stretch goes on to their end. */
 
-import { el, plural, verdictOf } from "./base.js";
+import { el, plural, reach, verdictOf } from "./base.js";
 import { cellsOf, directionOf, inRun, itemOf, replaceChanged } from "./strip.js";
 
 const SHAPED = "[\\d\\u0600-\\u08ff\\u0900-\\u0dff\\ufb50-\\ufdff\\ufe70-\\ufefc]";
@@ -44,12 +44,20 @@ function stretchesOf(lists) {
   return stretches;
 }
 
+/** What the second needs in terms of the first. */
+function costOf(first, second, a, b) {
+  const percent = Math.round(100 * Math.abs(second / first - 1));
+  const more = `${percent || "under 1"} % ${second > first ? "more" : "fewer"} than`;
+  const how = second === first || !first ? "as many as" : more;
+  const its = ` with its ${first.toLocaleString("en")}.`;
+  return [el("bdi", {}, b), ` needs ${plural(second, "token")}, ${how} `, el("bdi", {}, a), its];
+}
+
 /** Both strips. `onChoose(side, at)` is called for a token that is clicked or chosen by a key, `onPoint(side, at)` for
  * the one under the pointer or with the focus, or with `undefined` for `at`. */
 export class Pair {
   #before = [];
   #options = [[], []];
-  #counts = [0, 0];
 
   constructor(onChoose, onPoint) {
     this.verdict = el("p", { class: "judgement", role: "status" });
@@ -78,10 +86,10 @@ export class Pair {
     });
   }
 
-  /** Shows the first `most` tokens of two results on a text. */
-  update(text, bytes, results, tones, most) {
+  /** Shows the first `most` tokens of two results on a text, and what the second costs in terms of the first. */
+  update(text, bytes, results, tones, most, names) {
     this.verdict.replaceChildren(...verdictOf(bytes, ...results));
-    this.#counts = results.map(({ ids }) => ids.length);
+    this.cost.replaceChildren(...costOf(...results.map(({ ids }) => ids.length), ...names));
     const lists = results.map((result) => cellsOf(text, bytes, result, most));
     const stretches = stretchesOf(lists);
     if (results.some(({ ids }) => ids.length > most)) stretches.pop(); // its end is not shown
@@ -89,19 +97,7 @@ export class Pair {
     replaceChanged(this.list, this.#before, items);
     this.#before = items;
     this.#options = [0, 1].map((side) => items.flatMap(({ rows }) => rows[side].flatMap(({ options }) => options)));
-    this.list.querySelector('[tabindex="0"]')?.setAttribute("tabindex", -1);
-    this.#options[0][0]?.setAttribute("tabindex", 0);
-  }
-
-  /** Says what the second costs in terms of the first. */
-  compare(...names) {
-    const [first, second] = this.#counts;
-    const [a, b] = names.map((name) => el("bdi", {}, name));
-    const percent = Math.round(100 * Math.abs(second / first - 1));
-    const more = `${percent || "under 1"} % ${second > first ? "more" : "fewer"} than`;
-    const how = second === first || !first ? "as many as" : more;
-    const its = ` with its ${first.toLocaleString("en")}.`;
-    this.cost.replaceChildren(b, ` needs ${plural(second, "token")}, ${how} `, a, its);
+    reach(this.list, this.#options[0][0]);
   }
 
   /** Marks the token that is explained, and none without arguments. */

@@ -4,7 +4,7 @@
  * characters, such as four tokens for the bytes of one emoji, they are one cell: the characters, and the tokens below.
  * A new text replaces only the cells that changed, and every other token keeps its colour. */
 
-import { el, hex, lengthOfCharacter } from "./base.js";
+import { el, hex, lengthOfCharacter, listKeys, reach } from "./base.js";
 
 const TONES = 4;
 
@@ -211,20 +211,9 @@ export class Strip {
       box.addEventListener("pointerleave", () => this.#point(undefined, onPoint));
       box.addEventListener("click", (event) => placeOf(event) !== undefined && onChoose(placeOf(event)));
     }
-    this.list.addEventListener("focusin", (event) => {
-      this.#makeReachable(placeOf(event));
-      this.#point(placeOf(event), onPoint);
-    });
+    this.list.addEventListener("focusin", (event) => this.#point(placeOf(event), onPoint));
     this.list.addEventListener("focusout", () => this.#point(undefined, onPoint));
-    this.list.addEventListener("keydown", (event) => {
-      const at = placeOf(event);
-      if (at === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
-      const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: this.#options.length - 1 }[event.key];
-      if (to !== undefined) this.#options[to]?.focus();
-      else if (event.key === "Enter" || event.key === " ") onChoose(at);
-      else return;
-      event.preventDefault();
-    });
+    listKeys(this.list, placeOf, () => this.#options.length, (at) => this.#options[at]?.focus(), onChoose);
   }
 
   /** Shows the first `most` tokens of a text. */
@@ -238,7 +227,7 @@ export class Strip {
     Object.assign(this.#shown, { ids, tones, lines });
     this.#options = lines.flatMap(({ items }) => items.flatMap(({ options }) => options));
     this.#updateIds();
-    this.#makeReachable(0);
+    reach(this.list, this.#options[0]);
   }
 
   get tones() {
@@ -279,11 +268,5 @@ export class Strip {
     this.#options[at]?.classList.add("hot");
     this.#ids[at]?.classList.add("hot");
     onPoint(at);
-  }
-
-  /** Tab reaches one token; arrows reach the others. */
-  #makeReachable(at) {
-    this.list.querySelector('[tabindex="0"]')?.setAttribute("tabindex", -1);
-    this.#options[at]?.setAttribute("tabindex", 0);
   }
 }

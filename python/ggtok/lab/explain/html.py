@@ -87,7 +87,7 @@ def trie_page(words: Sequence[Text], trie: str, tables: Sequence[Section]) -> st
 def render(view: str, title: str, parts: Mapping[str, str]) -> str:
     """A page. `view` says which view of `main.js` draws it, from `parts`, which are JSON."""
     folder = files(__package__) / "page"
-    style = (folder / "style.css").read_text(encoding="utf-8")
+    style = "".join((folder / f"{name}.css").read_text(encoding="utf-8") for name in ("common", "style"))
     script = scripts(*SCRIPTS, "walks", "trie", "compare", "main")
     data = _object({"view": json.dumps(view), **parts})
     values = {

@@ -113,6 +113,28 @@ const mono = (text) => el("span", { class: "mono" }, label(text));
 const muted = (text) => el("p", { class: "muted" }, text);
 const panel = (title, ...children) => el("div", { class: "panel" }, el("h4", {}, title), ...children);
 
+/** Keys in a list: Tab reaches one item, arrows, Home and End the others with `focus(at)`, and Enter and Space call
+ * `choose(at)`. `placeOf(event)` is the place of an item, or undefined. */
+function listKeys(list, placeOf, count, focus, choose) {
+  list.addEventListener("keydown", (event) => {
+    const at = placeOf(event);
+    if (at === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: count() - 1 }[event.key];
+    if (to !== undefined) focus(to);
+    else if (event.key === "Enter" || event.key === " ") choose(at);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  list.addEventListener("focusin", ({ target }) => reach(list, target));
+}
+
+/** Lets Tab reach one item of a list. */
+function reach(list, item) {
+  list.querySelector('[tabindex="0"]')?.setAttribute("tabindex", -1);
+  item?.setAttribute("tabindex", 0);
+}
+
 /** Says which of many things are drawn, if not all are. */
 const partNote = (what, [from, to], count) =>
   to - from < count

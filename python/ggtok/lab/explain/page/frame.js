@@ -38,7 +38,7 @@ const addressOf = ({ key }, unit, inner) => [key, unit + 1, ...(inner == null ? 
 /**
  * Builds the frame in a container. `head` and `foot` are nodes over and below the steps. `onStep(stages, at)` is called
  * after each step; `at` is `{stage, unit, inner, isOpen, address}`, places in `stages` and what a link says. With the option `links`, the page's
- * address says the step. Keys work in the element `keys`. Returns `{show, showToken, next, destroy}`.
+ * address says the step. Keys work in the element `keys`. Returns `{root, show, end, showToken, destroy}`.
  */
 function mountFrame(container, { idea, names: stageNames, units, head = [], foot = [], onStep = () => {} }, { links = false, keys = null } = {}) {
   const all = units.map((unit) => ({ tokens: [0, 0], ...unit, length: Math.max(1, unit.length) }));
@@ -226,6 +226,7 @@ function mountFrame(container, { idea, names: stageNames, units, head = [], foot
   if (!links || !onhash()) start();
 
   return {
+    root,
     show,
     end: () => user(end),
     /** Goes to the first unit that makes a token. */

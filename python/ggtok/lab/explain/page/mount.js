@@ -52,15 +52,12 @@ function mountTrace(container, { page, why, sections = null }, { onToken = () =>
     },
     options,
   );
-  const unlink = linkTokens(container);
+  linkTokens(frame.root);
   return {
     showToken: (at) => showToken(at),
     showStepOf: (at) => frame.showToken(at),
     show: frame.show,
-    destroy() {
-      unlink();
-      frame.destroy();
-    },
+    destroy: frame.destroy,
   };
 }
 

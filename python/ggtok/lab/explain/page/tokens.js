@@ -75,21 +75,12 @@ function tokenStrip(trace, why, select) {
   };
   const { button: rest, more } = inParts(total, MANY, "token", "shown", add);
   more();
-  const placeOf = (event) => event.target.closest("[data-token]")?.dataset.token;
-  list.addEventListener("click", (event) => placeOf(event) != null && select(Number(placeOf(event))));
-  list.addEventListener("keydown", (event) => {
-    const at = Number(placeOf(event) ?? -1);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: total - 1 }[event.key];
-    if (to !== undefined) focus(to);
-    else if (event.key === "Enter" || event.key === " ") select(at);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
-  list.addEventListener("focusin", (event) => {
-    list.querySelectorAll('[tabindex="0"]').forEach((item) => item.setAttribute("tabindex", -1));
-    event.target.setAttribute("tabindex", 0);
-  });
+  const placeOf = ({ target }) => {
+    const item = target.closest("[data-token]");
+    return item ? Number(item.dataset.token) : undefined;
+  };
+  list.addEventListener("click", (event) => placeOf(event) !== undefined && select(placeOf(event)));
+  listKeys(list, placeOf, () => total, focus, select);
 
   const onchange = (event) => list.classList.toggle("no-ids", !event.target.checked);
   const options = el("label", {}, el("input", { type: "checkbox", onchange }), " ids");
@@ -177,7 +168,5 @@ function linkTokens(container) {
     if (hot === null) return;
     for (const same of container.querySelectorAll(`[data-token="${hot.dataset.token}"]`)) same.classList.add("hot");
   };
-  const events = ["pointerover", "focusin"];
-  for (const event of events) container.addEventListener(event, mark);
-  return () => events.forEach((event) => container.removeEventListener(event, mark));
+  for (const event of ["pointerover", "focusin"]) container.addEventListener(event, mark);
 }
