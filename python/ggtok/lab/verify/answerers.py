@@ -68,10 +68,6 @@ class Reference:
         """A range of tokens."""
         return [self.token(token) for token in range(start, end)]
 
-    def getters(self) -> list[str]:
-        """The special ids and flags that this release knows."""
-        return [name for name, value in self.specials((*SPECIAL_IDS, *FLAGS)).items() if value is not None]
-
     def specials(self, names: Sequence[str]) -> dict[str, int | None]:
         """Special ids, and the flags that add them; `None` for those without a getter."""
         found: dict[str, int | None] = {}

@@ -14,7 +14,7 @@ from dataclasses import replace
 from random import Random
 
 from .aborts import Abort, abort
-from .answerers import TokenAnswer
+from .answerers import FLAGS, SPECIAL_IDS, TokenAnswer
 from .binding import Overrides
 from .child import Child
 from .known import Known
@@ -102,7 +102,8 @@ class Comparing:
 
     def compare_specials(self) -> None:
         """Compares the special ids and flags that this release of llama.cpp knows, and the empty list of ids."""
-        ((_, names),) = self.reference.ask([("getters",)])
+        ((_, known),) = self.reference.ask([("specials", (*SPECIAL_IDS, *FLAGS))])
+        names = [name for name, value in known.items() if value is not None]
         self.compare([("specials", names), ("decode", [], False, False)])
 
     def compare_tokens(self) -> None:

@@ -229,7 +229,6 @@ function trieView(view) {
   const codes = trie.codes.flatMap(({ byte, code }) => [mono(byteName(byte)), ` ${code} `]);
   const head = [el("p", { class: "legend" }, words), el("p", {}, "Numbers of the bytes: ", codes)];
   const foot = [tablesOf(data.sections)];
-  const units = trieUnits(trie);
-  const names = Object.entries(STAGES).filter(([key]) => units.some(({ stage }) => stage === key));
-  mountFrame(view, { idea: IDEA, names, units, head, foot }, { links: true });
+  const names = Object.entries(STAGES);
+  mountFrame(view, { idea: IDEA, names, units: trieUnits(trie), head, foot }, { links: true });
 }
