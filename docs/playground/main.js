@@ -24,6 +24,7 @@ const FIRST = { text: EXAMPLES.English.text, vocabulary: "bpe", other: null, spe
 const HALF = "The text has half a character (a lone surrogate). It is read as U+FFFD, “�”.";
 const TOO_LONG = `The text is too long for a link, even compressed: it would have over ${MOST_CHARACTERS} characters.`;
 const LONG_PASTE = 50_000; // characters for which the browser's own pasting, which can be undone, takes seconds
+const MOST_KEPT = 4_000_000; // characters of a text that the browser keeps with the address
 const FILE = "file:"; // before the name of a file
 const KINDS = { ...EMBEDDED, rwkv: "RWKV", plamo2: "PLaMo-2" };
 
@@ -269,15 +270,6 @@ function render(opensLinks = false) {
 let waiting = null;
 let written = null;
 
-/** What is stored for this tab only, if storage is allowed. */
-function kept() {
-  try {
-    return location.hash.length > 1 ? sessionStorage.getItem("text") : null;
-  } catch {
-    return null;
-  }
-}
-
 /** Writes the case into the address. False if the text is too long for it. */
 async function writeAddress() {
   clearTimeout(waiting);
@@ -285,15 +277,10 @@ async function writeAddress() {
   const fragment = await toFragment(now);
   const withoutText = (await toFragment({ ...now, text: "" })).replace(/&t=$/, "");
   if (now.text !== state.text.toWellFormed()) return null; // typed meanwhile, which has its own turn
-  try {
-    // A long text survives a reload, but is in no link.
-    if (fragment === null) sessionStorage.setItem("text", now.text);
-    else sessionStorage.removeItem("text");
-  } catch {
-    // Storage is full or switched off.
-  }
   written = `#${fragment ?? withoutText}`;
-  history.replaceState(null, "", written);
+  // A long text survives a reload, but is in no link.
+  const isKept = fragment === null && now.text.length <= MOST_KEPT;
+  history.replaceState(isKept ? { text: now.text } : null, "", written);
   return fragment !== null;
 }
 
@@ -310,7 +297,7 @@ async function readAddress() {
     explainer.close();
     if (named && !isKnown(named)) notify(`No vocabulary here is named ${named}.`);
     Object.assign(state, given, {
-      text: given.text ?? kept() ?? FIRST.text,
+      text: given.text ?? history.state?.text ?? FIRST.text,
       vocabulary: isKnown(given.vocabulary) ? given.vocabulary : FIRST.vocabulary,
       other: isKnown(given.other) ? given.other : null,
     });
