@@ -38,7 +38,6 @@ LONGEST = 256
 """Of a control piece that a text might spell."""
 
 UNIGRAM, BPE = 1, 2
-MODEL_TYPES = {"spm": BPE, "unigram": UNIGRAM}
 DEFAULT_PIECES = {"unk": b"<unk>", "bos": b"<s>", "eos": b"</s>", "pad": b"<pad>"}
 NORMAL_PIECE, UNKNOWN_PIECE, CONTROL_PIECE, USER_DEFINED_PIECE, UNUSED_PIECE, BYTE_PIECE = range(1, 7)
 PIECE_TYPES = dict(zip((UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE), range(UNKNOWN_PIECE, 7), strict=True))
@@ -73,7 +72,7 @@ def exported(tokenizer: BaseTokenizer) -> bytes:
 
     rows = zip(vocabulary.texts, vocabulary.scores, types, strict=True)
     pieces = [field(PIECES, field(PIECE, text) + field(SCORE, score) + field(TYPE, kind)) for text, score, kind in rows]
-    trainer = [field(MODEL_TYPE, MODEL_TYPES[vocab.kind]), field(VOCAB_SIZE, len(vocab))]
+    trainer = [field(MODEL_TYPE, BPE if is_spm else UNIGRAM), field(VOCAB_SIZE, len(vocab))]
     trainer.append(field(BYTE_FALLBACK, is_spm))
     for name, number in SPECIAL_IDS.items():
         id = getattr(vocab, f"{name}_id")
