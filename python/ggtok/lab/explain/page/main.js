@@ -10,8 +10,9 @@ byId("theme").onclick = () => {
 };
 
 function traceView(view) {
-  byId("facts").textContent = data.page.facts;
-  mountTrace(view, data, { links: true });
+  const { page, why } = data;
+  byId("facts").textContent = page.facts;
+  mountTrace(view, { page, why: (place) => why[place] }, { links: true });
 }
 
 ({ trace: traceView, trie: trieView, compare: compareView })[data.view](byId("steps"));

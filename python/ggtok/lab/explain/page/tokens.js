@@ -138,8 +138,7 @@ function tokenCard(trace, at, why, select) {
   const reasons = [at - 1, at].map((left) => {
     const box = el("div", {});
     Promise.resolve(left < 0 ? null : why(left)).then((answer) => {
-      const found = answer?.reasons ?? answer;
-      if (found?.length) box.append(...whyNotOne(trace, at, left, found, select));
+      if (answer?.reasons.length) box.append(...whyNotOne(trace, at, left, answer.reasons, select));
     });
     return box;
   });
