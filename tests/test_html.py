@@ -75,7 +75,7 @@ def test_the_page_holds_the_trace_and_nothing_from_elsewhere(name: str, text: st
     page = Page(content)
     data = embedded(page)
     assert data["page"] == json.loads(trace._raw.page())
-    assert [*map(int, data["why"])] == sorted(map(int, data["why"]))
+    assert [place for place, _ in data["why"]] == sorted({place for place, _ in data["why"]})
 
     sources = (page.texts["style"][0] + page.texts["script"][1]).replace("http://www.w3.org/2000/svg", "")
     assert not re.search(r"https?:|//[a-z]|@import|url\(", sources)

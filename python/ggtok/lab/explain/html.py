@@ -105,14 +105,14 @@ def _hash(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode("utf-8")).digest()).decode("ascii")
 
 
-def _whys(trace: Record) -> dict[int, object]:
-    """Why each of the first tokens is not one token with the next, by its place."""
+def _whys(trace: Record) -> list[tuple[int, object]]:
+    """Why each of the first tokens is not one token with the next: its place, and the answer."""
     found = (
         (place, reasons(trace, left.start, right.end))
         for place, (left, right) in enumerate(pairwise(trace.tokens))
         if left.start < right.end and left.fragment is not None and right.fragment is not None
     )
-    return dict(islice(found, MAX_PAIRS))
+    return list(islice(found, MAX_PAIRS))
 
 
 def fragment(trace: Record) -> str:

@@ -42,7 +42,7 @@ function compareView(view) {
     ...(cells.length ? [legend, ...strip.parts, controls] : []),
     el("div", { class: "sides" }, boxes),
   );
-  const views = data.sides.map(({ page, why }, at) => mountTrace(boxes[at], { page, why: (place) => why[place] }));
+  const views = data.sides.map((side, at) => mountTrace(boxes[at], side));
 
   /** Both sides show the step that decides the token at this place. */
   function go(at) {

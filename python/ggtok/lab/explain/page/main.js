@@ -10,9 +10,8 @@ byId("theme").onclick = () => {
 };
 
 function traceView(view) {
-  const { page, why } = data;
-  byId("facts").textContent = page.facts;
-  mountTrace(view, { page, why: (place) => why[place] }, { links: true });
+  byId("facts").textContent = data.page.facts;
+  mountTrace(view, data, { links: true });
 }
 
 ({ trace: traceView, trie: trieView, compare: compareView })[data.view](byId("steps"));

@@ -11,16 +11,17 @@ function prepare(given) {
 }
 
 /**
- * Builds the view of a trace inside a container. `page` is all that it shows, as `RawTrace.page` has it. `why(place)`
- * is `{reasons}` why a token is not one with the next, nothing, or a promise. Options: `onToken(at)` is called when a
- * token is chosen and `onStep(step)` after each step, keys work in the element `keys`, and with `links` the page's
- * address says the step and the keys work in the whole page. Returns `{showToken(at), showStepOf(at), show(step),
- * destroy()}`; a step is as in links, such as `merge.2`. `showStepOf(at)` goes to the step that makes a token, without
- * choosing the token.
+ * Builds the view of a trace inside a container. `page` is all that it shows, as `RawTrace.page` has it. `why` says why a
+ * token is not one with the next: an array of `[place, {reasons}]`, or a function (place) → `{reasons}`, null, or a
+ * promise. Options: `onToken(at)` is called when a token is chosen and `onStep(step)` after each
+ * step, keys work in the element `keys`, and with `links` the page's address says the step and the keys work in the
+ * whole page. Returns `{showToken(at), showStepOf(at), show(step), destroy()}`; a step is as in links, such as `merge.2`.
+ * `showStepOf(at)` goes to the step that makes a token, without choosing the token.
  */
 function mountTrace(container, { page, why }, { onToken = () => {}, onStep = () => {}, ...options } = {}) {
   const trace = prepare(page);
-  const strip = tokenStrip(trace, why, (at) => {
+  const answers = typeof why === "function" ? null : new Map(why);
+  const strip = tokenStrip(trace, answers ? (place) => answers.get(place) : why, (at) => {
     onToken(at);
     showToken(at, true);
   });

@@ -138,7 +138,8 @@ function tokenCard(trace, at, why, select) {
   const reasons = [at - 1, at].map((left) => {
     const box = el("div", {});
     Promise.resolve(left < 0 ? null : why(left)).then((answer) => {
-      if (answer?.reasons.length) box.append(...whyNotOne(trace, at, left, answer.reasons, select));
+      const found = answer?.reasons ?? answer;
+      if (found?.length) box.append(...whyNotOne(trace, at, left, found, select));
     });
     return box;
   });
