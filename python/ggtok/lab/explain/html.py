@@ -56,12 +56,12 @@ def page(trace: Record) -> str:
 def compare_page(a: Record, b: Record, names: tuple[str, str]) -> str:
     """The page of two traces of one text. `names` are those of the files."""
     sides = ",".join(_object(_parts(trace)) for trace in (a, b))
-    parts = {"names": json.dumps(names), "sides": f"[{sides}]"}
+    parts = {"names": _dumps(names), "sides": f"[{sides}]"}
     return render("compare", f"{names[0]} and {names[1]}: {shown(a.text[:60])}", parts)
 
 
 def _parts(trace: Record) -> dict[str, str]:
-    return {"page": trace._raw.page(), "why": json.dumps(_whys(trace))}
+    return {"page": trace._raw.page(), "why": _dumps(_whys(trace))}
 
 
 def _object(parts: Mapping[str, str]) -> str:
@@ -98,11 +98,15 @@ def scripts(*names: str) -> str:
     """Scripts of `page/` as one, with the sentences that they say."""
     folder = files(__package__) / "page"
     sources = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in names]
-    return "\n".join([f"const WORDS = {json.dumps(words())};\n", *sources])
+    return "\n".join([f"const WORDS = {_dumps(words())};\n", *sources])
 
 
 def _hash(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode("utf-8")).digest()).decode("ascii")
+
+
+_dumps = json.JSONEncoder(separators=(",", ":")).encode
+"""JSON without spaces."""
 
 
 def _whys(trace: Record) -> list[tuple[int, object]]:
