@@ -21,7 +21,7 @@ from draw_steps import Picture, Stage, draw_all, stages
 from ggtok import Tokenizer
 from ggtok.lab.convert.gguf import Value, gguf_bytes
 from ggtok.lab.explain.html import page, trie_page
-from ggtok.lab.explain.trie import explain_trie
+from ggtok.lab.explain.trie import explain_trie, trie_sections
 
 TEXT = "Hello World, unaffable naïve 👋"
 """It has something for every kind: an accent, capital letters, an affix, and a character without a token."""
@@ -70,7 +70,7 @@ def traced(tok: Callable[[], Tokenizer], text: str = TEXT, parse_special: bool =
 
 def built() -> tuple[str, str]:
     trie, made = explain_trie(WORDS, ["unique", "unit"])
-    return made, trie_page(trie.words, made)
+    return made, trie_page(trie.words, made, trie_sections(trie))
 
 
 def rwkv() -> Tokenizer:

@@ -17,6 +17,7 @@ from conftest import BUILTIN, shared_files
 from ggtok import _ggtok
 from ggtok.lab.explain import compare, html
 from ggtok.lab.explain.html import compare_page, page, trie_page
+from ggtok.lab.explain.tables import Cell, Row, section
 from ggtok.lab.explain.verdict import verdict
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,6 +68,21 @@ def embedded(page: Page) -> Any:
     return json.loads(page.texts["script"][0])
 
 
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        *((value, value) for value in (1, -0.5, 2**53, True, None)),
+        *((value, str(value)) for value in (2**53 + 1, -(2**60), float("inf"), float("nan"))),
+        (b"\xff", {"base64": "/w=="}),
+        (("a", b"\xff"), ["a", {"base64": "/w=="}]),
+    ],
+)
+def test_values_that_javascript_has_not_are_words(value: Cell, written: object) -> None:
+    rows = [Row((1, "x")), Row((2, value))]
+    table = json.loads(html._section(section("key", "Title", "About.", "n:number, value:word", rows)))
+    assert table["rows"] == [[[1, "x"], ""], [[2, written], ""]]
+
+
 @pytest.mark.parametrize("name", BUILTIN)
 @pytest.mark.parametrize("text", [TEXT, EVIL, "", b"\xff<b>\xe4\xbd"])
 def test_the_page_holds_the_trace_and_nothing_from_elsewhere(name: str, text: str | bytes, tmp_path: Path) -> None:
@@ -75,6 +91,7 @@ def test_the_page_holds_the_trace_and_nothing_from_elsewhere(name: str, text: st
     page = Page(content)
     data = embedded(page)
     assert data["page"] == json.loads(trace._raw.page())
+    assert all(len(row[0]) == len(each["columns"]) for each in data["sections"] for row in each["rows"])
     assert [place for place, _ in data["why"]] == sorted({place for place, _ in data["why"]})
 
     sources = (page.texts["style"][0] + page.texts["script"][1]).replace("http://www.w3.org/2000/svg", "")
@@ -208,6 +225,14 @@ def walk(page: Opened, most: int = 100, at: int = 0) -> None:
 def test_every_step_is_drawn(opened: Any, name: str) -> None:
     page = opened(ggtok.Tokenizer.builtin(name).explain(TEXT, parse_special=True))
     walk(page)
+    page.page.click(".all-tables > summary")
+    summaries = page.page.locator(".tables summary")
+    for place in range(summaries.count()):
+        summaries.nth(place).click()
+    # A table is drawn after its section has opened.
+    tables = page.page.locator(".tables table")
+    tables.nth(summaries.count() - 1).wait_for()
+    assert tables.count() == summaries.count()
     assert page.overflow() == 0
 
 
@@ -408,12 +433,19 @@ def test_long_texts_stay_usable(opened: Any, name: str) -> None:
         for key in ("ArrowRight", "Enter", "ArrowRight"):
             page.page.keyboard.press(key)
             assert page.page.locator(".picture *").count() < 2000
+    page.page.click(".all-tables > summary")
+    page.page.locator(".tables summary").last.click()
+    page.page.wait_for_selector(".tables tr")
+    shown = page.page.locator(".tables tr").count()
+    assert shown < 600
+    page.page.click(".table button")
+    assert shown < page.page.locator(".tables tr").count() < 2 * shown
 
 
 def test_a_double_array_is_drawn(browser: Any, tmp_path: Path) -> None:
     words = ["un", "uni", "unique", "que", "quick", "<b>", "é"]
     path = tmp_path / "trie.html"
-    path.write_text(trie_page(words, _ggtok.explain_trie(words, ["unique", "quiet", "z"])), encoding="utf-8")
+    path.write_text(trie_page(words, _ggtok.explain_trie(words, ["unique", "quiet", "z"]), []), encoding="utf-8")
     page = Opened(browser, path)
     walk(page)
     assert page.overflow() == 0

@@ -148,7 +148,7 @@ def _trie(request: Request, words: list[bytes], looked_up: list[bytes]) -> None:
         raise click.ClickException("--trie needs words as arguments")
     trie, made = explain_trie(words, dict.fromkeys([*words, *looked_up]))
     if request.html is not None:
-        write(request.html, trie_page(trie.words, made).encode())
+        write(request.html, trie_page(trie.words, made, trie_sections(trie)).encode())
     elif request.as_json:
         print(json.dumps(json.loads(made)))
     else:

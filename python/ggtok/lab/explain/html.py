@@ -10,8 +10,9 @@ import base64
 import hashlib
 import html
 import json
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice, pairwise
 
@@ -20,14 +21,14 @@ from ...trace import Text
 from . import terminal_tables
 from .record import Record, reasons
 from .sections import origin_of, sections
-from .tables import Section
+from .tables import Cell, Row, Section
 from .terminal import fitted
 from .terminal_tables import headline, shortened, shown
 from .units import text_face
 from .utf8 import to_bytes
 from .verdict import words
 
-SCRIPTS = ("base", "merging", "spans", "lattice", "stages", "tokens", "frame", "mount", "verdict")
+SCRIPTS = ("base", "table", "merging", "spans", "lattice", "stages", "tokens", "frame", "mount", "verdict")
 """The scripts of `page/` that build the view of a trace in any page, in the order in which they need each other."""
 
 TITLE = 100
@@ -35,6 +36,9 @@ TITLE = 100
 
 MAX_PAIRS = 500
 """For how many pairs of neighbouring tokens the page says why they are not one: each takes time to answer."""
+
+EXACT = 1 << 53
+"""JavaScript's integers are not exact beyond this."""
 
 FRAGMENT_TOKENS = 2000
 FRAGMENT_SECTIONS = 40
@@ -55,13 +59,13 @@ def page(trace: Record) -> str:
 
 def compare_page(a: Record, b: Record, names: tuple[str, str]) -> str:
     """The page of two traces of one text. `names` are those of the files."""
-    sides = ",".join(_object(_parts(trace)) for trace in (a, b))
-    parts = {"names": _dumps(names), "sides": f"[{sides}]"}
+    sides = _array(_object(_parts(trace)) for trace in (a, b))
+    parts = {"names": _dumps(names), "sides": sides}
     return render("compare", f"{names[0]} and {names[1]}: {shown(a.text[:60])}", parts)
 
 
 def _parts(trace: Record) -> dict[str, str]:
-    return {"page": trace._raw.page(), "why": _dumps(_whys(trace))}
+    return {"page": trace._raw.page(), "why": _dumps(_whys(trace)), "sections": _array(map(_section, sections(trace)))}
 
 
 def _object(parts: Mapping[str, str]) -> str:
@@ -69,10 +73,15 @@ def _object(parts: Mapping[str, str]) -> str:
     return "{" + ", ".join(f'"{name}": {part}' for name, part in parts.items()) + "}"
 
 
-def trie_page(words: Sequence[Text], trie: str) -> str:
-    """The page of a double array: `trie` is the JSON of `explain_trie`."""
+def _array(items: Iterable[str]) -> str:
+    """JSON values as one array."""
+    return "[" + ",".join(items) + "]"
+
+
+def trie_page(words: Sequence[Text], trie: str, tables: Sequence[Section]) -> str:
+    """The page of a double array: `trie` is the JSON of `explain_trie`, `tables` what the terminal shows."""
     title = f"{', '.join(map(shown, words[:8]))}{' …' if len(words) > 8 else ''} in a double array"
-    return render("trie", title, {"trie": trie})
+    return render("trie", title, {"trie": trie, "sections": _array(map(_section, tables))})
 
 
 def render(view: str, title: str, parts: Mapping[str, str]) -> str:
@@ -105,8 +114,12 @@ def _hash(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode("utf-8")).digest()).decode("ascii")
 
 
-_dumps = json.JSONEncoder(separators=(",", ":")).encode
-"""JSON without spaces."""
+def _base64(value: bytes) -> dict[str, str]:
+    return {"base64": base64.b64encode(value).decode("ascii")}
+
+
+_dumps = json.JSONEncoder(separators=(",", ":"), default=_base64).encode
+"""JSON without spaces; bytes are in base64."""
 
 
 def _whys(trace: Record) -> list[tuple[int, object]]:
@@ -117,6 +130,23 @@ def _whys(trace: Record) -> list[tuple[int, object]]:
         if left.start < right.end and left.fragment is not None and right.fragment is not None
     )
     return list(islice(found, MAX_PAIRS))
+
+
+def _section(section: Section) -> str:
+    """A table as JSON. Rows are written one by one: a long call would not see Ctrl-C."""
+    parts = {"title": _dumps(section.title), "about": _dumps(section.about), "columns": _dumps(section.columns)}
+    return _object({**parts, "rows": _array(map(_row, section.rows))})
+
+
+def _row(row: Row) -> str:
+    return _dumps((list(map(_exact, row.cells)), row.mark))
+
+
+def _exact(value: Cell) -> Cell:
+    """A value as JavaScript can hold it: large integers and numbers such as infinity as words."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return str(value) if isinstance(value, int) and abs(value) > EXACT else value
 
 
 def fragment(trace: Record) -> str:

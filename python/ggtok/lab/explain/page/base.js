@@ -152,5 +152,5 @@ function inParts(count, size, noun, verb, add) {
     button.hidden = shown === count;
     button.textContent = `Show more: ${shown.toLocaleString("en")} of ${plural(count, noun)} are ${verb}`;
   };
-  return { button, more };
+  return { button, more, shown: () => shown };
 }

@@ -36,10 +36,11 @@ function keepRoom(box, isNew) {
 const addressOf = ({ key }, unit, inner) => [key, unit + 1, ...(inner == null ? [] : [inner + 1])].join(".");
 
 /**
- * Builds the frame in a container. `head` are nodes below the steps. `onStep(stages, at)` is called after each step; `at` is `{stage, unit, inner, isOpen, address}`, places in `stages` and what a link says. With the option `links`, the page's
+ * Builds the frame in a container. `head` and `foot` are nodes over and below the steps. `onStep(stages, at)` is called
+ * after each step; `at` is `{stage, unit, inner, isOpen, address}`, places in `stages` and what a link says. With the option `links`, the page's
  * address says the step. Keys work in the element `keys`. Returns `{root, show, end, showToken, destroy}`.
  */
-function mountFrame(container, { idea, names: stageNames, units, head = [], onStep = () => {} }, { links = false, keys = null } = {}) {
+function mountFrame(container, { idea, names: stageNames, units, head = [], foot = [], onStep = () => {} }, { links = false, keys = null } = {}) {
   const all = units.map((unit) => ({ tokens: [0, 0], ...unit, length: Math.max(1, unit.length) }));
   const stages = stageNames.map(([key, name]) => ({ key, name, units: all.filter(({ stage }) => stage === key) }));
   const open = new Set();
@@ -93,7 +94,7 @@ function mountFrame(container, { idea, names: stageNames, units, head = [], onSt
   const root = el(
     "div",
     { class: "explain", tabindex: -1 },
-    ...[el("p", { class: "idea" }, idea), bar, controls, title, caption, picture, ...head],
+    ...[el("p", { class: "idea" }, idea), bar, controls, title, caption, picture, ...head, ...foot],
   );
 
   function go(to, isForward = false) {

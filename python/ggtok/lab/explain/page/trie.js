@@ -2,7 +2,6 @@
 
 const MAX_CELLS = 300; // of a large array, those around the step are drawn
 const MAX_NODES = 150;
-const MAX_ROWS = 500;
 
 const IDEA = "Double array: all words share one table, and a letter leads from cell to cell";
 const STAGES = { insert: "insert", pack: "pack", look_up: "look up" };
@@ -59,22 +58,6 @@ function cellArray(cells, lit, middle) {
   const array = el("table", { class: "array", "aria-label": "Double array" }, head, body);
   const now = heads[here.findIndex((cell) => cell.index === middle)];
   return panel("Double array", scroller("Double array", array, now && (() => now.offsetLeft)));
-}
-
-/** A table: a column is `[name, kind]`. The row `now` is marked and scrolled to. */
-function table(title, columns, rows, now) {
-  const [from, to] = windowAround(now, MAX_ROWS, rows.length);
-  const classes = columns.map(([, kind]) => (kind === "number" ? kind : null));
-  const content = (value, kind) => (value == null || kind === "number" ? number(value) : kind === "text" ? mono(value) : value);
-  const lines = rows.slice(from, to).map((cells, i) => {
-    const boxes = cells.map((value, j) => el("td", { class: classes[j] }, content(value, columns[j][1])));
-    return el("tr", { class: from + i === now ? "new" : null }, boxes);
-  });
-  const heads = columns.map(([name], j) => el("th", { scope: "col", class: classes[j] }, name));
-  const element = el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, lines));
-  const box = el("div", { class: "table scroll", tabindex: 0, role: "region", "aria-label": title }, element);
-  queueMicrotask(() => (box.scrollTop = lines[now - from].offsetTop - box.clientHeight / 3));
-  return box;
 }
 
 /** The trie that the cells are: the root on the left, a row for each leaf. */
@@ -178,10 +161,9 @@ function packedUnit({ xcda }) {
       ];
       const rows = xcda.units.map(({ index, text, role, base, is_wide: isWide, leaf, lcheck, value }) => {
         const check = lcheck == null ? "" : hexAndCharacter(lcheck & 0xff);
-        return [index, text, role, base, yes(isWide), yes(leaf), check, value];
+        return [[index, text, role, base, yes(isWide), yes(leaf), check, value]];
       });
-      const units = panel(`Units in use, of ${xcda.num_units}`, table("Units", columns, rows, step));
-      return [...bitField(unit.index, unit.unit), units];
+      return [...bitField(unit.index, unit.unit), panel(`Units in use, of ${xcda.num_units}`, table({ title: "Units", columns, rows }, step))];
     },
   };
 }
@@ -246,6 +228,7 @@ function trieView(view) {
   });
   const codes = trie.codes.flatMap(({ byte, code }) => [mono(byteName(byte)), ` ${code} `]);
   const head = [el("p", { class: "legend" }, words), el("p", {}, "Numbers of the bytes: ", codes)];
+  const foot = [tablesOf(data.sections)];
   const names = Object.entries(STAGES);
-  mountFrame(view, { idea: IDEA, names, units: trieUnits(trie), head }, { links: true });
+  mountFrame(view, { idea: IDEA, names, units: trieUnits(trie), head, foot }, { links: true });
 }
