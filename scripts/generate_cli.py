@@ -30,7 +30,7 @@ INTRODUCTION = (
 
 GROUPS = {
     "cli/texts": ("encode", "decode", "count", "split", "chat", "explain"),
-    "cli/files": ("models", "inspect", "check", "diff", "verify", "search", "completion"),
+    "cli/files": ("models", "inspect", "check", "diff", "verify", "search", "bench", "completion"),
     "cli/making": ("train", "extend", "evaluate", "prune", "edit", "corpus"),
 }
 """The commands of each page."""

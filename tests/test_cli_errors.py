@@ -114,6 +114,7 @@ ERRORS: list[tuple[str | list[str], str]] = [
     ("evaluate a=x a=y", "two texts are called 'a': give names, NAME=FILE"),
     ("evaluate absent --builtin bpe", "absent: No such file"),
     ("evaluate fox.txt --reference x --builtin bpe", "reference must be one of"),
+    (["bench", "-p", ""], "the text is empty: nothing to measure"),
 ]
 
 
@@ -204,7 +205,7 @@ def test_errors_are_one_line(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GGTOK_MODEL", raising=False)
     words = arguments.split() if isinstance(arguments, str) else arguments
-    if words[0] in ("count", "split", "chat"):
+    if words[0] in ("count", "split", "chat", "bench"):
         monkeypatch.setenv("GGTOK_MODEL", "bpe.gguf")
     done = call(*words)
     *notices, error = done.err.splitlines()

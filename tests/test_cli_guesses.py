@@ -67,7 +67,7 @@ def test_the_embedded_vocabulary_is_marked_in_every_output() -> None:
     "arguments",
     [
         *(["count", "-p", "a"], ["count", "--json"], ["split", "-n", "9", "-p", "a"], ["chat", "-p", "a"], ["chat"]),
-        *(["search", "a"], ["evaluate", __file__], ["inspect"]),
+        *(["bench"], ["search", "a"], ["evaluate", __file__], ["inspect"]),
         ["corpus", "build", __file__, "-o", "out", "--format", "flat"],
     ],
 )
@@ -138,7 +138,7 @@ def test_count_continues_after_an_error(tmp_path: Path, model: Path) -> None:
     assert call("count", "--builtin", "bpe", tmp_path / "folder").code == 2
 
 
-@pytest.mark.parametrize("command", ["count", "encode", "decode", "split -n 5", "chat", "explain"])
+@pytest.mark.parametrize("command", ["count", "encode", "decode", "split -n 5", "chat", "explain", "bench"])
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- 2>&-"])
 def test_closed_streams(command: str, closed: str) -> None:
     done = subprocess.run(

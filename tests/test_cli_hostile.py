@@ -88,6 +88,7 @@ COMMANDS = (
     "corpus info {out}4",
     "corpus verify {out}4 -m {model}",
     "models {mark}",
+    "bench -m {model} {text}",
     "{mark}",
     "encode --{mark}",
     "encode {mark}",

@@ -1,4 +1,4 @@
-"""The commands that read much text: `train`, `evaluate`; the progress bar, and Ctrl-C."""
+"""The commands that read much text: `train`, `evaluate`, `bench`; the progress bar, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 from conftest import VOCABULARIES
 from ggtok import Tokenizer
 from ggtok.cli import main
+from ggtok.cli.commands.bench import BAR, scaled
 from terminals import on_terminal, shown
 from tiny_model import TOKENS, write_model
 
@@ -145,6 +146,28 @@ def test_evaluate_tells_its_progress(corpus: Path) -> None:
     assert sum(told) == len(FOX) + 6
 
 
+# bench
+
+
+def test_bench(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
+    found = json.loads(shown(capsys, "bench", str(corpus), "--builtin", "spm", "--seconds", "0", "--json"))
+    tokenizer = Tokenizer.builtin("spm")
+    assert (found["model"], found["texts"], found["rounds"]) == ("spm", 1, 3)
+    assert (found["bytes"], found["tokens"]) == (len(FOX), tokenizer.count(FOX))
+    calls = [(row["call"], row["pass"]) for row in found["measurements"]]
+    assert calls == [(call, which) for call in ("encode", "count", "decode") for which in ("first", "second")]
+    assert all(len(row["seconds"]) == 3 and min(row["seconds"]) > 0 for row in found["measurements"])
+    assert len(found["open_seconds"]) == 9
+    assert all(row["bytes_per_second"] > 0 for row in found["measurements"])
+    printed = shown(capsys, "bench", str(corpus), "-p", "a", "--builtin", "spm", "--seconds", "0")
+    assert [scaled(each) for each in (0.25, 99.4, 12_345, 2.5e9)] == ["0.25 ", "99.4 ", "12.3 k", "2.50 G"]
+    assert max(line.count("━") for line in printed.splitlines()) == BAR
+    assert on_terminal("bench", "-p", FOX, "--builtin", "spm", "--seconds", "1.5").raw.count("%  ") > 2
+    assert f"{len(FOX) + 1:,} bytes" in printed
+    assert "2 texts" in printed
+    assert [line.split()[:2] for line in printed.splitlines()[-6:]] == [[*each] for each in calls]
+
+
 # Progress and Ctrl-C
 
 SLOW = """
@@ -221,7 +244,7 @@ def test_evaluate_with_more_tokens(capsys: pytest.CaptureFixture[str], tmp_path:
     assert "num_tokens must be at least 1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["train", "evaluate", "check"])
+@pytest.mark.parametrize("command", ["train", "evaluate", "bench", "check"])
 def test_ctrl_c(command: str, tmp_path: Path) -> None:
     """The command ends before its work does, with nothing written and nothing left behind."""
     text = tmp_path / "text"
@@ -232,6 +255,7 @@ def test_ctrl_c(command: str, tmp_path: Path) -> None:
     arguments = {
         "train": [*texts, "-o", str(output), "--vocab-size", "30000"],
         "evaluate": [*(f"{n}={text}" for n in range(1000)), "--builtin", "unigram", "--svg", str(output)],
+        "bench": [str(text), "--builtin", "unigram", "--seconds", "100"],
         "check": [str(VOCABULARIES / "bpe.gguf")] * 2000,
     }[command]
     run = [sys.executable, "-c", START, command, *arguments]

@@ -24,7 +24,7 @@ from .output import explained, give_up_output, is_of_output, printable, shown_wa
 
 COMMANDS = (
     *("encode", "decode", "count", "split", "chat", "explain", "train", "extend", "evaluate", "prune"),
-    *("corpus", "models", "inspect", "check", "edit", "diff", "verify", "search", "completion"),
+    *("corpus", "models", "inspect", "check", "edit", "diff", "verify", "search", "bench", "completion"),
 )
 
 
