@@ -194,6 +194,21 @@ def test_moves() -> None:
     assert not walk.key("q")
 
 
+def test_playing() -> None:
+    walk = Walk(Tokenizer.builtin("spm").explain(TEXT))
+    walk.key(" ")
+    assert walk.plays
+    while not walk.is_last():
+        walk.move("next")
+    walk.key("n")
+    assert not walk.plays
+    for _ in range(9):
+        walk.key("+")
+    walk.key(" ")
+    assert (walk.at, walk.plays) == (0, True)
+    assert "4 steps a second" in walk.screen(120, 24, False)[-1]
+
+
 def test_the_answer_comes_at_the_end() -> None:
     """Before the first merge nothing is known; a piece's tokens are known after it."""
     walk = Walk(Tokenizer.builtin("bpe").explain(TEXT))
@@ -299,7 +314,9 @@ def test_walk_in_a_terminal(terminals: list[Terminal]) -> None:
     assert lines[3] == "What␣is␣\u6f22\u5b57?"
     terminal.press("?")
     terminal.until("first step, last step")
-    terminal.press("?gG")
+    terminal.press("?g ")
+    terminal.until("Space pause (1 step a second)")
+    terminal.press("++")
     lines = terminal.until("step 5 of 5")
     assert any(line.endswith("?") for line in lines[3:])
     terminal.resize(40, 12)

@@ -8,6 +8,7 @@ import select
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -27,6 +28,8 @@ HELP = (
     ("Enter", "open what is marked ▸ and walk inside; close it"),
     ("Page Down  Page Up   ]  [", "next stage, stage before"),
     ("Home  End   g  G", "first step, last step"),
+    ("Space", "play, pause"),
+    ("+  -", "play faster, slower"),
     ("q", "quit"),
     ("?", "this help, and back"),
 )
@@ -40,6 +43,9 @@ KEYS = {
     **dict.fromkeys(("g", "\x1b[H", "\x1bOH", "\x1b[1~"), "first"),
     **dict.fromkeys(("G", "\x1b[F", "\x1bOF", "\x1b[4~"), "last"),
     **dict.fromkeys(("q", "Q", "\x1b"), "quit"),
+    " ": "play",
+    "+": "faster",
+    "-": "slower",
     "?": "help",
 }
 """What each key does, by what a terminal sends."""
@@ -50,6 +56,9 @@ POLL = 0.25
 
 ESCAPE = 0.05
 """Seconds within which what follows Escape belongs to the same key."""
+
+SPEEDS = (0.5, 1.0, 2.0, 4.0)
+"""Steps a second while playing."""
 
 STRIP_LINES = 3
 
@@ -64,6 +73,8 @@ class Walk:
         self.at = 0
         self.inside: int | None = None
         self.helps = False
+        self.plays = False
+        self.speed = SPEEDS.index(1.0)
 
     def __len__(self) -> int:
         return len(self.units)
@@ -79,26 +90,33 @@ class Walk:
             return False
         if action == "help" or self.helps:
             self.helps = action == "help" and not self.helps
+            return True
+        if action == "play":
+            self.plays = not self.plays
+            if self.plays and self.is_last():
+                self.at, self.inside = 0, None
+        elif action in ("faster", "slower"):
+            self.speed = min(max(self.speed + (1 if action == "faster" else -1), 0), len(SPEEDS) - 1)
         elif action is not None:
+            self.plays = False
             self.move(action)
         return True
 
-    @property
-    def ends(self) -> bool:
-        """Whether the unit is done after this step."""
-        return self.inside in (None, self.unit.length - 1)
+    def is_last(self) -> bool:
+        """Whether no step follows."""
+        return self.at == len(self) - 1 and self.inside in (None, self.unit.length - 1)
 
     def move(self, action: str) -> None:
         """Goes to another step, opens or closes a unit."""
         if action == "open":
             self.inside = 0 if self.inside is None and self.unit.length else None
-        elif action == "next" and self.inside is not None and not self.ends:
+        elif action == "next" and self.inside is not None and self.inside < self.unit.length - 1:
             self.inside += 1
         elif action == "before" and self.inside:
             self.inside -= 1
         elif action == "before" and self.inside == 0:
             self.inside = None
-        elif action != "next" or self.at < len(self) - 1:
+        elif action != "next" or not self.is_last():
             starts = [at for at, unit in enumerate(self.units) if not at or self.units[at - 1].stage != unit.stage]
             moves = {
                 "next": self.at + 1,
@@ -119,7 +137,7 @@ class Walk:
 
     def known(self) -> set[int]:
         """The places of the tokens that are known after this step."""
-        done = self.units[: self.at + self.ends]
+        done = self.units[: self.at + (self.inside in (None, self.unit.length - 1))]
         return {place for unit in done for place in unit.tokens}
 
     def screen(self, width: int, height: int, colors: bool) -> list[str]:
@@ -171,8 +189,10 @@ class Walk:
             opens = "Enter close"
         elif self.unit.length:
             opens = f"Enter ▸ {self.unit.length} step{'s' * (self.unit.length > 1)}"
-        shown = [f"{place} ", "→ next", *filter(None, [opens]), "PgDn stage", "? help", "q quit"]
-        for dispensable in ("PgDn stage", "→ next", "q quit"):
+        speed = SPEEDS[self.speed]
+        played = f"Space pause ({speed:g} step{'s' * (speed > 1)} a second)" if self.plays else "Space play"
+        shown = [f"{place} ", "→ next", *filter(None, [opens]), "PgDn stage", played, "? help", "q quit"]
+        for dispensable in ("PgDn stage", played, "→ next", "q quit"):
             if cell_len("  ".join(shown)) > width:
                 shown.remove(dispensable)
         return fitted("  ".join(shown), width)
@@ -246,7 +266,7 @@ def walk(trace: Trace, *, colors: bool) -> None:
         os.write(screen, b"\x1b[0m\x1b[?25h\x1b[?1049l")
         termios.tcsetattr(keys, termios.TCSADRAIN, before)
 
-    state = Walk(trace)
+    state, since = Walk(trace), time.monotonic()
     with restored(begin, end):
         while True:
             size = shutil.get_terminal_size()
@@ -254,8 +274,14 @@ def walk(trace: Trace, *, colors: bool) -> None:
             if drawn != [size, lines]:
                 drawn[:] = [size, lines]
                 draw(screen, lines)
-            if not select.select([keys], [], [], POLL)[0]:
+            due = since + 1 / SPEEDS[state.speed]
+            wait = min(POLL, max(due - time.monotonic(), 0)) if state.plays else POLL
+            if not select.select([keys], [], [], wait)[0]:
+                if state.plays and time.monotonic() >= due:
+                    state.move("next")
+                    state.plays, since = not state.is_last(), time.monotonic()
                 continue
+            since = time.monotonic()
             read = os.read(keys, 1024)
             if read.endswith(b"\x1b") and select.select([keys], [], [], ESCAPE)[0]:
                 read += os.read(keys, 1024)
