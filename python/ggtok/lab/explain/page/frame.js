@@ -78,7 +78,7 @@ function mountFrame(container, { idea, names: stageNames, units, head = [], foot
     SPEEDS.map((value) => el("option", { value, selected: value === 1 }, `${value === 0.5 ? "½" : value}×`)),
   );
   const openButton = el("button", { type: "button", class: "open", onclick: () => user(toggle) });
-  const link = el("a", { class: "link", title: "A link to this step", hidden: !links }, "link");
+  const link = el("a", { class: "link", title: "A link to this step", hidden: !links, onclick: () => copy() }, "link");
   const counter = el("span", { class: "count" });
   const title = el("h3", { class: "unit" });
   const controls = el(
@@ -129,6 +129,7 @@ function mountFrame(container, { idea, names: stageNames, units, head = [], foot
     openButton.title = closed ? "See the steps in this one (Enter)" : "Back to one step (Enter)";
     const address = addressOf(stage, at.unit, closed || unit.length < 2 ? null : at.inner);
     link.href = `#step=${address}`;
+    link.textContent = "link";
     caption.replaceChildren(...[unit.caption(step)].flat());
     const drawn = unit.draw(step, view);
     picture.replaceChildren(...drawn.filter((node) => node != null));
@@ -181,6 +182,14 @@ function mountFrame(container, { idea, names: stageNames, units, head = [], foot
   function user(action) {
     stop();
     action();
+  }
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(link.href);
+      link.textContent = "copied";
+    } catch {
+      link.textContent = "in the address";
+    }
   }
 
   /** Goes to an address as in links. Returns whether the step exists. */
