@@ -1135,8 +1135,8 @@ def texts(tokenizer: Tokenizer) -> list[bytes]:
 def scores(tokenizer: Tokenizer) -> bytes:
     """The score of every token: float32, in the machine's byte order."""
 
-def attributes(tokenizer: Tokenizer) -> bytes:
-    """The attributes of every token: uint16, in the machine's byte order."""
+def attributes(tokenizer: Tokenizer) -> list[int]:
+    """The attributes of every token."""
 
 def charsmap(tokenizer: Tokenizer) -> bytes:
     """The precompiled character map."""

@@ -160,23 +160,13 @@ fn chat_error(error: ChatError, template: Option<String>) -> PyErr {
     match error {
         ChatError::Request { field, problem } => of_field::<python::ChatRequestError>(&field, &problem),
         ChatError::Encode(error) => error.raise(),
-        _ => vocabulary_error(error.to_string()),
+        _ => python::VocabularyError::new_err(error.to_string()),
     }
 }
 
-/// A value of a conversation that JSON does not have.
-pub(crate) fn chat_type_error(field: String, problem: &str) -> PyErr {
-    of_field::<python::ChatTypeError>(&field, problem)
-}
-
 /// An error about a field of a conversation, or about all of it.
-fn of_field<E: PyTypeInfo>(field: &str, problem: &str) -> PyErr {
+pub(crate) fn of_field<E: PyTypeInfo>(field: &str, problem: &str) -> PyErr {
     detailed::<E>(problem, |details| details.set_item("field", (!field.is_empty()).then_some(field)))
-}
-
-/// A text has what a vocabulary does not allow in it.
-pub(crate) fn vocabulary_error(message: String) -> PyErr {
-    python::VocabularyError::new_err(message)
 }
 
 impl Raise for LoadError {
@@ -202,11 +192,6 @@ pub(crate) fn is_type_error(py: Python<'_>, error: &PyErr) -> bool {
 /// An argument has a value that is not allowed.
 pub(crate) fn invalid(message: String) -> PyErr {
     python::GgtokError::new_err(message)
-}
-
-/// A vocabulary cannot be trained.
-pub(crate) fn training_error(message: String) -> PyErr {
-    python::TrainingError::new_err(message)
 }
 
 /// A name that llama.cpp does not have.

@@ -30,17 +30,12 @@ const ROOM: usize = 64;
 pub struct Tokenizer {
     /// Shared with its streams.
     pub(crate) core: Arc<ggtok_core::Tokenizer>,
-    metadata: Py<Metadata>,
+    pub(crate) metadata: Py<Metadata>,
     /// Made on first use, by a trace.
     pub(crate) explainer: OnceLock<Arc<Explainer>>,
 }
 
 impl Tokenizer {
-    /// The same tokenizer again. Nothing is copied.
-    pub(crate) fn share(&self, py: Python<'_>) -> Self {
-        Self { core: Arc::clone(&self.core), metadata: self.metadata.clone_ref(py), explainer: OnceLock::new() }
-    }
-
     /// The merges of a byte-pair vocabulary.
     pub(crate) fn merges(&self) -> Option<Strings<'_>> {
         self.metadata.get().merges(self.core.vocabulary().kind())

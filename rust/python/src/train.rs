@@ -21,7 +21,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::arguments::{TextArgument, with_name};
 use crate::batch::Source;
-use crate::errors::{Raise, invalid, is_type_error, training_error, unsupported};
+use crate::errors::{Raise, invalid, is_type_error, python, unsupported};
 use crate::run::{check_signals, list, run_long};
 use crate::tokenizer::Tokenizer;
 
@@ -55,7 +55,7 @@ impl<'py> KindSettings<'_, 'py> {
         // Anything else than a wrong type is a number that does not fit, or a text with surrogates.
         value.extract().map_err(|error: T::Error| match with_name(value.py(), name, error.into()) {
             error if is_type_error(value.py(), &error) => error,
-            error => training_error(format!("{name}: {}", error.value(value.py()))),
+            error => python::TrainingError::new_err(format!("{name}: {}", error.value(value.py()))),
         })
     }
 
@@ -155,7 +155,7 @@ impl Trainer {
 
 impl Raise for RulesError {
     fn raise(self) -> PyErr {
-        training_error(self.to_string())
+        python::TrainingError::new_err(self.to_string())
     }
 }
 
@@ -165,7 +165,7 @@ impl Raise for TrainError {
         match self {
             Self::UnknownPreTokenizer { name, nearest } => unsupported(message, name, nearest),
             Self::Spill(error) => error.into(),
-            _ => training_error(message),
+            _ => python::TrainingError::new_err(message),
         }
     }
 }

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};
 
 use crate::arguments::text;
-use crate::errors::{Raise, chat_type_error};
+use crate::errors::{Raise, of_field, python};
 use crate::run::check_signals;
 
 /// Containers inside containers: far more than a request needs.
@@ -177,7 +177,7 @@ impl Reader {
                 Step::Index(index) => field += &format!("[{index}]"),
             }
         }
-        chat_type_error(field, problem)
+        of_field::<python::ChatTypeError>(&field, problem)
     }
 }
 
