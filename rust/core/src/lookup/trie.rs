@@ -34,7 +34,7 @@ use crate::work::large_vec::LargeVec;
 /// assert_eq!(trie.longest_walk(b"abcx"), 3);
 /// # Ok::<(), ggtok_core::trie::TrieError>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct DoubleArray {
     /// Whole blocks of 256 slots, at least one; the root is in slot 0.
     nodes: LargeVec<Node>,
