@@ -70,20 +70,14 @@ impl Buffer {
     /// All of a memory as one row.
     pub(crate) fn whole(memory: Memory) -> Self {
         let len = memory.items().len;
-        Self::row(memory, 0, len)
+        Self::new(memory, 0, &[len])
     }
 
-    /// `len` items of a memory from `start` on.
-    pub(crate) fn row(memory: Memory, start: usize, len: usize) -> Self {
-        let strides = Box::new([memory.items().size as isize]);
-        Self { memory, start, shape: Box::new([len as isize]), strides }
-    }
-
-    /// All of a memory as `rows` rows of `len` items.
-    pub(crate) fn table(memory: Memory, rows: usize, len: usize) -> Self {
-        let item = memory.items().size as isize;
-        let strides = Box::new([item * len as isize, item]);
-        Self { memory, start: 0, shape: Box::new([rows as isize, len as isize]), strides }
+    /// A row of this many items of a memory from `start` on, or this many rows of as many items.
+    pub(crate) fn new(memory: Memory, start: usize, shape: &[usize]) -> Self {
+        let size = memory.items().size;
+        let strides = (1..=shape.len()).map(|next| (size * shape[next..].iter().product::<usize>()) as isize).collect();
+        Self { memory, start, shape: shape.iter().map(|&len| len as isize).collect(), strides }
     }
 
     /// A read-only numpy array of the same memory.
