@@ -188,7 +188,9 @@ impl<'py> Source<'py> {
         mut take: impl FnMut(Option<TextArgument<'a>>),
     ) -> PyResult<()> {
         match self {
-            Self::Column(column) => column.pass_on(py, nulls, |text| take(text.map(TextArgument::Bytes))),
+            Self::Column(column) => {
+                column.pass_on(py, nulls, |text| take(text.map(|text| TextArgument::Bytes(text.into()))))
+            }
             Self::Objects(objects) => arguments::texts(objects).try_for_each(|text| text.map(|text| take(Some(text)))),
         }
     }

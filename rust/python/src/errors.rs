@@ -35,7 +35,7 @@ impl Raise for VocabularyError {
         let message = self.to_string();
         match self {
             Self::UnknownModel { name, nearest } | Self::UnknownPreTokenizer { name, nearest } => {
-                unsupported(message, name, nearest)
+                python::UnsupportedError::new_err((message, name, nearest))
             }
             Self::OutOfMemory => PyMemoryError::new_err(message),
             _ => python::VocabularyError::new_err(message),
@@ -184,19 +184,9 @@ pub(crate) fn type_error(message: String) -> PyErr {
     python::ArgumentTypeError::new_err(message)
 }
 
-/// Whether [`type_error`] made an error.
-pub(crate) fn is_type_error(py: Python<'_>, error: &PyErr) -> bool {
-    error.is_instance_of::<python::ArgumentTypeError>(py)
-}
-
 /// An argument has a value that is not allowed.
 pub(crate) fn invalid(message: String) -> PyErr {
     python::GgtokError::new_err(message)
-}
-
-/// A name that llama.cpp does not have.
-pub(crate) fn unsupported(message: String, name: String, nearest: Vec<&'static str>) -> PyErr {
-    python::UnsupportedError::new_err((message, name, nearest))
 }
 
 /// A panic, with its message.

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ggtok_core::vocab::Strings;
+use ggtok_core::gguf::Value;
+use ggtok_core::vocab::{Kind, Strings};
 use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Encoder, Parts, Sink, Spans, Text, TokenId};
 use ggtok_explain::Explainer;
 use numpy::PyArray1;
@@ -38,7 +39,10 @@ pub struct Tokenizer {
 impl Tokenizer {
     /// The merges of a byte-pair vocabulary.
     pub(crate) fn merges(&self) -> Option<Strings<'_>> {
-        self.metadata.get().merges(self.core.vocabulary().kind())
+        match self.metadata.get().core.get("tokenizer.ggml.merges") {
+            Some(Value::Array(array)) if self.core.vocabulary().kind() == Kind::Bpe => array.strings(),
+            _ => None,
+        }
     }
 
     /// Runs work of the core on `size` bytes with an encoder.
