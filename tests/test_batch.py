@@ -301,11 +301,8 @@ def test_the_memory_is_shared_and_read_only() -> None:
         assert not view.flags.writeable
     assert (memoryview(ids).format, memoryview(ids).readonly) == ("i", True)
     assert np.asarray(offsets).dtype == batch.offsets.dtype == np.int64
-    assert list(ids) == ids.tolist() == batch.ids.tolist()
-    assert (len(ids), ids[0], ids[-1], repr(ids)) == (5, *batch.ids[[0, -1]].tolist(), "<ggtok.Buffer of 5 int32>")
+    assert (memoryview(ids).tolist(), len(ids)) == (batch.ids.tolist(), 5)
     assert bytes(ids) == batch.ids.tobytes()
-    with pytest.raises(IndexError):
-        ids[5]
     first = batch[0]
     expected = first.tolist()
     del batch, ids, offsets, view
@@ -321,7 +318,7 @@ def test_dlpack() -> None:
     copied = np.from_dlpack(ids, copy=True)
     assert copied.flags.writeable
     assert not np.shares_memory(copied, np.asarray(ids))
-    assert copied.tolist() == ids.tolist()
+    assert copied.tolist() == memoryview(ids).tolist()
     wrong: list[dict[str, Any]] = [{"stream": 1}, {"dl_device": (2, 0)}, {"copy": False}]
     for arguments in wrong:
         with pytest.raises((BufferError, RuntimeError)):
@@ -344,7 +341,7 @@ def test_dlpack_of_an_old_reader() -> None:
     batch = BPE.encode_batch(["a b c"])
     for buffer in batch.buffers():
         taken = np.from_dlpack(Old(buffer))
-        assert taken.tolist() == buffer.tolist()
+        assert taken.tolist() == memoryview(buffer).tolist()
         assert not np.shares_memory(taken, np.asarray(buffer))
 
 

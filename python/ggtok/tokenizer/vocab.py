@@ -362,7 +362,7 @@ def scores(vocab: Vocab) -> list[float]:
 
 def attributes(vocab: Vocab) -> list[int]:
     """The attributes of every token, as plain numbers: those of an enumeration take ten times as long."""
-    return memoryview(attributes_of(vocab._core)).cast("H").tolist()
+    return attributes_of(vocab._core)
 
 
 def ids_with(vocab: Vocab, any_of: TokenAttribute) -> list[int]:

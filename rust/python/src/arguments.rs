@@ -1,5 +1,7 @@
 //! Conversions of Python arguments: texts, token ids, and sequences of both.
 
+use std::borrow::Cow;
+
 use ggtok_core::{DecodeError, DecodeOptions, EncodeOptions, Text, TokenId};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
@@ -8,14 +10,13 @@ use pyo3::types::{PyByteArray, PyBytes, PyIterator, PyList, PyMapping, PyMemoryV
 
 use crate::arrays;
 use crate::bytes::{try_reserve, with_capacity};
-use crate::errors::{Raise, invalid, is_type_error, python, type_error};
+use crate::errors::{Raise, invalid, python, type_error};
 use crate::run::check_signals;
 
 /// A text argument: `str`, or anything that is bytes.
 pub(crate) enum TextArgument<'a> {
     Str(&'a str),
-    Bytes(&'a [u8]),
-    Owned(Vec<u8>),
+    Bytes(Cow<'a, [u8]>),
     /// A `str` with lone surrogates.
     Surrogates(Vec<u8>),
 }
@@ -25,7 +26,7 @@ impl TextArgument<'_> {
         match self {
             Self::Str(text) => Text::Str(text),
             Self::Bytes(text) => Text::Bytes(text),
-            Self::Owned(text) | Self::Surrogates(text) => Text::Bytes(text),
+            Self::Surrogates(text) => Text::Bytes(text),
         }
     }
 
@@ -34,7 +35,6 @@ impl TextArgument<'_> {
         match self {
             Self::Str(_) | Self::Surrogates(_) => None,
             Self::Bytes(text) => Some(text),
-            Self::Owned(text) => Some(text),
         }
     }
 }
@@ -54,10 +54,10 @@ pub(crate) fn text<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<TextArgument<'a
         };
     }
     if let Ok(bytes) = object.cast::<PyBytes>() {
-        return Ok(TextArgument::Bytes(bytes.as_bytes()));
+        return Ok(TextArgument::Bytes(bytes.as_bytes().into()));
     }
     if let Ok(bytes) = object.cast::<PyByteArray>() {
-        return Ok(TextArgument::Owned(bytes.to_vec()));
+        return Ok(TextArgument::Bytes(bytes.to_vec().into()));
     }
     buffer(object)
 }
@@ -85,7 +85,7 @@ fn buffer<'a>(object: &Bound<'_, PyAny>) -> PyResult<TextArgument<'a>> {
         )));
     }
     let bytes = view.call_method0(intern!(py, "tobytes"))?;
-    Ok(TextArgument::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
+    Ok(TextArgument::Bytes(bytes.cast::<PyBytes>()?.as_bytes().to_vec().into()))
 }
 
 /// Whether an object is a single text, which would also be iterable.
@@ -108,9 +108,11 @@ pub(crate) fn iterate<'py>(object: &Bound<'py, PyAny>, expected: &str) -> PyResu
 
 /// Puts the name of an item in front of a `TypeError` of ours or of Python; other errors stay as they are.
 pub(crate) fn with_name(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
-    let is_own = error.get_type(py).is(py.get_type::<PyTypeError>()) || is_type_error(py, &error);
+    let is_ours = error.is_instance_of::<python::ArgumentTypeError>(py);
     match error.value(py).str() {
-        Ok(message) if is_own => type_error(format!("{name}: {message}")),
+        Ok(message) if is_ours || error.get_type(py).is(py.get_type::<PyTypeError>()) => {
+            type_error(format!("{name}: {message}"))
+        }
         _ => error,
     }
 }

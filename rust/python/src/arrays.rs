@@ -9,7 +9,8 @@
 use std::thread;
 
 use ggtok_core::TokenId;
-use numpy::{Element, PyArray1, PyArrayMethods};
+use numpy::{Element, PyArray1};
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -47,35 +48,22 @@ pub fn import_numpy(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
 
 /// The items of an int32 array with one dimension; `None` for anything else.
 pub(crate) fn int32(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<TokenId>>> {
-    let py = object.py();
-    if READY.get(py).is_none() {
-        if !is_imported(py)? {
-            return Ok(None);
-        }
-        match Arrays::ready(py) {
-            Err(error) if error.is_instance_of::<PyImportError>(py) => return Ok(None),
-            ready => ready?,
-        };
+    let Ok(array) = PyBuffer::<TokenId>::get(object) else { return Ok(None) };
+    // Another byte order has a sign before the letter.
+    if array.dimensions() != 1 || array.format().count_bytes() != 1 {
+        return Ok(None);
     }
-    quick(|| {
-        let array = object.cast::<PyArray1<TokenId>>().ok()?.try_readonly().ok()?;
-        let ids = array.as_array();
-        Some(with_capacity(ids.len()).map(|mut copied| {
-            copied.extend(ids.iter().copied());
-            copied
-        }))
-    })?
-    .transpose()
-}
-
-/// Whether numpy is imported, or is being imported.
-fn is_imported(py: Python<'_>) -> PyResult<bool> {
-    py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?.contains(intern!(py, "numpy"))
+    let mut ids = with_capacity(array.item_count())?;
+    ids.resize(array.item_count(), 0);
+    array.copy_to_slice(object.py(), &mut ids)?;
+    Ok(Some(ids))
 }
 
 #[cold]
 fn prepare(py: Python<'_>) -> PyResult<()> {
-    if !is_imported(py)? {
+    // Imported, or being imported.
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    if !modules.contains(intern!(py, "numpy"))? {
         let import =
             || Python::attach(|py| py.import(intern!(py, "numpy")).map(|_| ()).map_err(|error| missing(py, error)));
         // If no thread can be started, it is imported below.

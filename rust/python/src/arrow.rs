@@ -11,5 +11,5 @@ mod ffi;
 mod lists;
 mod texts;
 
-pub(crate) use lists::{Lists, array_capsule, schema_capsule};
+pub(crate) use lists::{Lists, array_capsule, schema_capsule, validity};
 pub(crate) use texts::Column;

@@ -82,7 +82,7 @@ impl FlatBatch {
     }
 
     fn ids(&self) -> Buffer {
-        Buffer::row(Memory::Int32(Arc::clone(&self.0.ids)), self.0.start, self.0.num_ids())
+        Buffer::new(Memory::Int32(Arc::clone(&self.0.ids)), self.0.start, &[self.0.num_ids()])
     }
 
     fn offsets(&self) -> Buffer {
@@ -141,7 +141,7 @@ impl FlatBatch {
             let shape = |array: Bound<'py, PyAny>| array.call_method1(intern!(py, "reshape"), (num_rows, length));
             return Ok((shape(arrays.array(ids)?.into_any())?, shape(arrays.array(mask)?.into_any())?));
         }
-        let table = |memory| Bound::new(py, Buffer::table(memory, num_rows, length)).map(Bound::into_any);
+        let table = |memory| Bound::new(py, Buffer::new(memory, 0, &[num_rows, length])).map(Bound::into_any);
         Ok((table(Memory::Int32(Arc::new(ids)))?, table(Memory::Bool(Arc::new(mask)))?))
     }
 
@@ -188,7 +188,9 @@ impl<'py> Source<'py> {
         mut take: impl FnMut(Option<TextArgument<'a>>),
     ) -> PyResult<()> {
         match self {
-            Self::Column(column) => column.pass_on(py, nulls, |text| take(text.map(TextArgument::Bytes))),
+            Self::Column(column) => {
+                column.pass_on(py, nulls, |text| take(text.map(|text| TextArgument::Bytes(text.into()))))
+            }
             Self::Objects(objects) => arguments::texts(objects).try_for_each(|text| text.map(|text| take(Some(text)))),
         }
     }

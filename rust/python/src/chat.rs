@@ -7,7 +7,6 @@ mod values;
 use std::ops::Range;
 
 use ggtok_chat::{Error, Mask, Now, Options, Rendered, Request, Warning};
-use ggtok_core::vocab::Vocabulary;
 use ggtok_core::{Spans, TokenId};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
@@ -209,17 +208,16 @@ impl Rendering {
         let mask = if mask == "content" { Mask::Content } else { Mask::Turn };
         let vocabulary = tokenizer.get().core.vocabulary();
         let template = self.template.get();
-        run(tokenizer.py(), self.rendered.text.len(), || self.tokens(vocabulary, spans, mask).map_err(template.named()))
-    }
-
-    fn tokens(&self, vocabulary: &Vocabulary, spans: &[Range<usize>], mask: Mask) -> Result<Masked, Error> {
-        let text = &self.rendered.text;
-        let ends: Vec<&[u8]> = vocabulary.eog().iter().map(|&id| vocabulary.text(id)).collect();
-        let ranges = self.template.get().chat.masked(&self.request, text, &self.options, &self.now, &ends, mask)?;
-        let hulls = ggtok_chat::message_spans(text, spans, &self.request);
-        let hulls = hulls.into_iter().map(|hull| hull.map(|hull| (hull.start, hull.end))).collect();
-        let markers = ggtok_chat::markers(&self.rendered, spans).into_iter();
-        let media = markers.map(|(place, tokens)| (place.message, place.part, tokens.start, tokens.end)).collect();
-        Ok((hulls, ggtok_chat::mask_of(spans, &ranges), media))
+        let Self { request, options, now, rendered, .. } = self;
+        let masked = || -> Result<Masked, Error> {
+            let ends: Vec<&[u8]> = vocabulary.eog().iter().map(|&id| vocabulary.text(id)).collect();
+            let ranges = template.chat.masked(request, &rendered.text, options, now, &ends, mask)?;
+            let hulls = ggtok_chat::message_spans(&rendered.text, spans, request);
+            let hulls = hulls.into_iter().map(|hull| hull.map(|hull| (hull.start, hull.end))).collect();
+            let markers = ggtok_chat::markers(rendered, spans).into_iter();
+            let media = markers.map(|(place, tokens)| (place.message, place.part, tokens.start, tokens.end)).collect();
+            Ok((hulls, ggtok_chat::mask_of(spans, &ranges), media))
+        };
+        run(tokenizer.py(), rendered.text.len(), || masked().map_err(template.named()))
     }
 }

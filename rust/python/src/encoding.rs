@@ -105,7 +105,7 @@ impl Encoding {
     #[doc = doc!(Encoding.offsets)]
     #[getter]
     fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Buffer::table(Memory::Int64(Arc::clone(&self.offsets)), self.ids.len(), 2).into_numpy(py)
+        Buffer::new(Memory::Int64(Arc::clone(&self.offsets)), 0, &[self.ids.len(), 2]).into_numpy(py)
     }
 
     #[doc = doc!(Encoding.tolist)]

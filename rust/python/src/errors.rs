@@ -35,7 +35,7 @@ impl Raise for VocabularyError {
         let message = self.to_string();
         match self {
             Self::UnknownModel { name, nearest } | Self::UnknownPreTokenizer { name, nearest } => {
-                unsupported(message, name, nearest)
+                python::UnsupportedError::new_err((message, name, nearest))
             }
             Self::OutOfMemory => PyMemoryError::new_err(message),
             _ => python::VocabularyError::new_err(message),
@@ -160,23 +160,13 @@ fn chat_error(error: ChatError, template: Option<String>) -> PyErr {
     match error {
         ChatError::Request { field, problem } => of_field::<python::ChatRequestError>(&field, &problem),
         ChatError::Encode(error) => error.raise(),
-        _ => vocabulary_error(error.to_string()),
+        _ => python::VocabularyError::new_err(error.to_string()),
     }
 }
 
-/// A value of a conversation that JSON does not have.
-pub(crate) fn chat_type_error(field: String, problem: &str) -> PyErr {
-    of_field::<python::ChatTypeError>(&field, problem)
-}
-
 /// An error about a field of a conversation, or about all of it.
-fn of_field<E: PyTypeInfo>(field: &str, problem: &str) -> PyErr {
+pub(crate) fn of_field<E: PyTypeInfo>(field: &str, problem: &str) -> PyErr {
     detailed::<E>(problem, |details| details.set_item("field", (!field.is_empty()).then_some(field)))
-}
-
-/// A text has what a vocabulary does not allow in it.
-pub(crate) fn vocabulary_error(message: String) -> PyErr {
-    python::VocabularyError::new_err(message)
 }
 
 impl Raise for LoadError {
@@ -194,24 +184,9 @@ pub(crate) fn type_error(message: String) -> PyErr {
     python::ArgumentTypeError::new_err(message)
 }
 
-/// Whether [`type_error`] made an error.
-pub(crate) fn is_type_error(py: Python<'_>, error: &PyErr) -> bool {
-    error.is_instance_of::<python::ArgumentTypeError>(py)
-}
-
 /// An argument has a value that is not allowed.
 pub(crate) fn invalid(message: String) -> PyErr {
     python::GgtokError::new_err(message)
-}
-
-/// A vocabulary cannot be trained.
-pub(crate) fn training_error(message: String) -> PyErr {
-    python::TrainingError::new_err(message)
-}
-
-/// A name that llama.cpp does not have.
-pub(crate) fn unsupported(message: String, name: String, nearest: Vec<&'static str>) -> PyErr {
-    python::UnsupportedError::new_err((message, name, nearest))
 }
 
 /// A panic, with its message.

@@ -114,7 +114,7 @@ impl Wanted<'_> {
             }
         }
         for (number, (column, value)) in columns.iter_mut().zip(values).enumerate() {
-            column.end(number == 0 || value.is_some_and(|value| value.get() != "null"));
+            column.end(number > 0 && value.is_none_or(|value| value.get() == "null"));
         }
         Ok(true)
     }

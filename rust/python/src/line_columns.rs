@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ggtok_core::OutOfMemory;
 use memchr::memchr_iter;
 
+use crate::arrow::validity;
 use crate::memory::{Buffer, Memory};
 
 /// A column as Python receives it: offsets, validity and data.
@@ -80,15 +81,15 @@ pub(crate) fn for_each_line<'a>(
 pub(crate) struct Column {
     /// Text `i` is `data[offsets[i]..offsets[i + 1]]`. There is always a first offset, 0.
     offsets: Vec<i64>,
-    /// Bit `i % 8` of byte `i / 8` is 1 if text `i` is not null. Empty until the first null.
-    validity: Vec<u8>,
+    /// For each text whether it is null.
+    nulls: Vec<bool>,
     /// The texts end to end, and what was pushed since the last one ended.
     data: Vec<u8>,
 }
 
 impl Column {
     fn new() -> Self {
-        Self { offsets: vec![0], validity: Vec::new(), data: Vec::new() }
+        Self { offsets: vec![0], nulls: Vec::new(), data: Vec::new() }
     }
 
     /// Makes room for a text. Without memory the call unwinds, and becomes a `MemoryError` (see `run`).
@@ -96,10 +97,6 @@ impl Column {
         if self.data.try_reserve(num_bytes).is_err() {
             resume_unwind(Box::new(OutOfMemory));
         }
-    }
-
-    fn len(&self) -> usize {
-        self.offsets.len() - 1
     }
 
     /// Writes a part of the current text. There is room for it.
@@ -129,28 +126,18 @@ impl Column {
 
     /// Drops what was written since the last text ended.
     fn undo(&mut self) {
-        self.data.truncate(self.offsets[self.len()] as usize);
+        self.data.truncate(self.offsets[self.nulls.len()] as usize);
     }
 
     /// Ends a text. If it is null, nothing must have been written.
-    pub(crate) fn end(&mut self, is_valid: bool) {
-        let row = self.len();
-        if !is_valid && self.validity.is_empty() {
-            self.validity.resize(row / 8, 0xff);
-            self.validity.extend((!row.is_multiple_of(8)).then(|| (1 << (row % 8)) - 1));
-        }
-        if !is_valid || !self.validity.is_empty() {
-            if row.is_multiple_of(8) {
-                self.validity.push(0);
-            }
-            self.validity[row / 8] |= u8::from(is_valid) << (row % 8);
-        }
+    pub(crate) fn end(&mut self, is_null: bool) {
+        self.nulls.push(is_null);
         self.offsets.push(self.data.len() as i64);
     }
 
     fn into_buffers(self) -> Buffers {
         let bytes = |data| Buffer::whole(Memory::Uint8(Arc::new(data)));
-        let validity = (!self.validity.is_empty()).then(|| bytes(self.validity));
+        let validity = self.nulls.contains(&true).then(|| bytes(validity(&self.nulls)));
         (numbers(self.offsets), validity, bytes(self.data))
     }
 }

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyMemoryView, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::arrays::import_numpy;
 
@@ -70,20 +70,14 @@ impl Buffer {
     /// All of a memory as one row.
     pub(crate) fn whole(memory: Memory) -> Self {
         let len = memory.items().len;
-        Self::row(memory, 0, len)
+        Self::new(memory, 0, &[len])
     }
 
-    /// `len` items of a memory from `start` on.
-    pub(crate) fn row(memory: Memory, start: usize, len: usize) -> Self {
-        let strides = Box::new([memory.items().size as isize]);
-        Self { memory, start, shape: Box::new([len as isize]), strides }
-    }
-
-    /// All of a memory as `rows` rows of `len` items.
-    pub(crate) fn table(memory: Memory, rows: usize, len: usize) -> Self {
-        let item = memory.items().size as isize;
-        let strides = Box::new([item * len as isize, item]);
-        Self { memory, start: 0, shape: Box::new([rows as isize, len as isize]), strides }
+    /// A row of this many items of a memory from `start` on, or this many rows of as many items.
+    pub(crate) fn new(memory: Memory, start: usize, shape: &[usize]) -> Self {
+        let size = memory.items().size;
+        let strides = (1..=shape.len()).map(|next| (size * shape[next..].iter().product::<usize>()) as isize).collect();
+        Self { memory, start, shape: shape.iter().map(|&len| len as isize).collect(), strides }
     }
 
     /// A read-only numpy array of the same memory.
@@ -108,24 +102,6 @@ impl Buffer {
 
     fn __len__(&self) -> usize {
         self.shape[0] as usize
-    }
-
-    fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        PyMemoryView::from(slf.as_any())?.get_item(index)
-    }
-
-    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
-        PyMemoryView::from(slf.as_any())?.try_iter()
-    }
-
-    #[doc = doc!(Buffer.tolist)]
-    fn tolist<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        PyMemoryView::from(slf.as_any())?.call_method0("tolist")
-    }
-
-    fn __repr__(&self) -> String {
-        let shape: Vec<String> = self.shape.iter().map(isize::to_string).collect();
-        format!("<ggtok.Buffer of {} {}>", shape.join(" x "), self.dtype())
     }
 
     // SAFETY: Python calls this with a view to be filled in.

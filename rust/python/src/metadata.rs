@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 
 use ggtok_core::gguf::{self, GgufError, Layout, Override, Type, Value};
-use ggtok_core::vocab::{Kind, Strings};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -27,16 +26,6 @@ pub struct Metadata {
 pub struct Array {
     metadata: Py<Metadata>,
     key: Box<[u8]>,
-}
-
-impl Metadata {
-    /// The merges of a byte-pair vocabulary.
-    pub(crate) fn merges(&self, kind: Kind) -> Option<Strings<'_>> {
-        match self.core.get("tokenizer.ggml.merges") {
-            Some(Value::Array(array)) if kind == Kind::Bpe => array.strings(),
-            _ => None,
-        }
-    }
 }
 
 #[pymethods]

@@ -15,7 +15,7 @@ pub fn text_lines(py: Python<'_>, lines: PyBackedBytes, first_row: i64) -> PyRes
         for_each_line(&lines, first_row, &mut table, |line, table| {
             let column = &mut table.columns[0];
             column.push(line.strip_suffix('\r').unwrap_or(line).as_bytes());
-            column.end(true);
+            column.end(false);
             Ok(true)
         });
         Ok::<_, Infallible>(table)

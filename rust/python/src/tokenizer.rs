@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ggtok_core::vocab::Strings;
+use ggtok_core::gguf::Value;
+use ggtok_core::vocab::{Kind, Strings};
 use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Encoder, Parts, Sink, Spans, Text, TokenId};
 use ggtok_explain::Explainer;
 use numpy::PyArray1;
@@ -30,20 +31,18 @@ const ROOM: usize = 64;
 pub struct Tokenizer {
     /// Shared with its streams.
     pub(crate) core: Arc<ggtok_core::Tokenizer>,
-    metadata: Py<Metadata>,
+    pub(crate) metadata: Py<Metadata>,
     /// Made on first use, by a trace.
     pub(crate) explainer: OnceLock<Arc<Explainer>>,
 }
 
 impl Tokenizer {
-    /// The same tokenizer again. Nothing is copied.
-    pub(crate) fn share(&self, py: Python<'_>) -> Self {
-        Self { core: Arc::clone(&self.core), metadata: self.metadata.clone_ref(py), explainer: OnceLock::new() }
-    }
-
     /// The merges of a byte-pair vocabulary.
     pub(crate) fn merges(&self) -> Option<Strings<'_>> {
-        self.metadata.get().merges(self.core.vocabulary().kind())
+        match self.metadata.get().core.get("tokenizer.ggml.merges") {
+            Some(Value::Array(array)) if self.core.vocabulary().kind() == Kind::Bpe => array.strings(),
+            _ => None,
+        }
     }
 
     /// Runs work of the core on `size` bytes with an encoder.

@@ -21,7 +21,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::arguments::{TextArgument, with_name};
 use crate::batch::Source;
-use crate::errors::{Raise, invalid, is_type_error, training_error, unsupported};
+use crate::errors::{Raise, invalid, python};
 use crate::run::{check_signals, list, run_long};
 use crate::tokenizer::Tokenizer;
 
@@ -54,8 +54,8 @@ impl<'py> KindSettings<'_, 'py> {
         let value = self.0.get_item(name)?.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
         // Anything else than a wrong type is a number that does not fit, or a text with surrogates.
         value.extract().map_err(|error: T::Error| match with_name(value.py(), name, error.into()) {
-            error if is_type_error(value.py(), &error) => error,
-            error => training_error(format!("{name}: {}", error.value(value.py()))),
+            error if error.is_instance_of::<python::ArgumentTypeError>(value.py()) => error,
+            error => python::TrainingError::new_err(format!("{name}: {}", error.value(value.py()))),
         })
     }
 
@@ -155,7 +155,7 @@ impl Trainer {
 
 impl Raise for RulesError {
     fn raise(self) -> PyErr {
-        training_error(self.to_string())
+        python::TrainingError::new_err(self.to_string())
     }
 }
 
@@ -163,9 +163,9 @@ impl Raise for TrainError {
     fn raise(self) -> PyErr {
         let message = self.to_string();
         match self {
-            Self::UnknownPreTokenizer { name, nearest } => unsupported(message, name, nearest),
+            Self::UnknownPreTokenizer { name, nearest } => python::UnsupportedError::new_err((message, name, nearest)),
             Self::Spill(error) => error.into(),
-            _ => training_error(message),
+            _ => python::TrainingError::new_err(message),
         }
     }
 }

@@ -1,18 +1,22 @@
 //! What a vocabulary holds: its kind, settings and tokens, one or all at once, and problems with its merges.
 
+use std::convert::Infallible;
+use std::sync::{Arc, OnceLock};
+
 use ggtok_core::TokenId;
-use ggtok_core::vocab::{Repair, SLOTS, Vocabulary};
+use ggtok_core::vocab::{Repair, SLOTS};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList};
 
 use crate::arguments::token_id;
 use crate::errors::Raise;
-use crate::run::{check_signals, quick, run, run_long};
+use crate::run::{check_signals, list, quick, run, run_long};
 use crate::tokenizer::Tokenizer;
 
 #[pyfunction]
 pub fn core_of(py: Python<'_>, tokenizer: &Tokenizer) -> Tokenizer {
-    tokenizer.share(py)
+    let Tokenizer { core, metadata, .. } = tokenizer;
+    Tokenizer { core: Arc::clone(core), metadata: metadata.clone_ref(py), explainer: OnceLock::new() }
 }
 
 #[pyfunction]
@@ -67,10 +71,9 @@ pub fn canonical_bytes<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<
 
 #[pyfunction]
 pub fn token<'py>(tokenizer: &Tokenizer, id: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, f32, u16)> {
-    let py = id.py();
     let vocabulary = tokenizer.core.vocabulary();
+    let py = id.py();
     let id = token_id(id, vocabulary.len())?;
-    run(py, 0, || tokenizer.core.check_id(id))?;
     Ok((PyBytes::new(py, vocabulary.text(id)), vocabulary.score(id), vocabulary.attributes(id).bits()))
 }
 
@@ -110,23 +113,15 @@ fn each<'py, 'a>(
 
 #[pyfunction]
 pub fn scores<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyBytes>> {
-    numbers(py, tokenizer, |vocabulary, id| vocabulary.score(id).to_ne_bytes())
+    let vocabulary = tokenizer.core.vocabulary();
+    let scores = (0..list_size(tokenizer)?).map(|id| vocabulary.score(id as TokenId));
+    Ok(PyBytes::new(py, &scores.flat_map(f32::to_ne_bytes).collect::<Vec<u8>>()))
 }
 
 #[pyfunction]
-pub fn attributes<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyBytes>> {
-    numbers(py, tokenizer, |vocabulary, id| vocabulary.attributes(id).bits().to_ne_bytes())
-}
-
-/// A number of each token, as bytes.
-fn numbers<'py, const N: usize>(
-    py: Python<'py>,
-    tokenizer: &Tokenizer,
-    number: fn(&Vocabulary, TokenId) -> [u8; N],
-) -> PyResult<Bound<'py, PyBytes>> {
+pub fn attributes<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyList>> {
     let vocabulary = tokenizer.core.vocabulary();
-    let bytes: Vec<u8> = (0..list_size(tokenizer)?).flat_map(|id| number(vocabulary, id as TokenId)).collect();
-    Ok(PyBytes::new(py, &bytes))
+    list(py, (0..list_size(tokenizer)?).map(|id| vocabulary.attributes(id as TokenId).bits()))
 }
 
 #[pyfunction]
@@ -155,12 +150,12 @@ pub fn merges(tokenizer: &Tokenizer) -> Vec<&[u8]> {
 pub fn unreachable_tokens(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<TokenId>> {
     let vocabulary = tokenizer.core.vocabulary();
     let merges = tokenizer.merges();
-    run_long(py, || Ok::<_, std::convert::Infallible>(ggtok_core::inspect::unreachable_tokens(vocabulary, merges)))
+    run_long(py, || Ok::<_, Infallible>(ggtok_core::inspect::unreachable_tokens(vocabulary, merges)))
 }
 
 #[pyfunction]
 pub fn unused_merges(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<usize>> {
     let Some(merges) = tokenizer.merges() else { return Ok(Vec::new()) };
     let vocabulary = tokenizer.core.vocabulary();
-    run_long(py, || Ok::<_, std::convert::Infallible>(ggtok_core::inspect::unused_merges(vocabulary, merges)))
+    run_long(py, || Ok::<_, Infallible>(ggtok_core::inspect::unused_merges(vocabulary, merges)))
 }

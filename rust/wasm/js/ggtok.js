@@ -179,13 +179,13 @@ let zones;
 
 /** A moment as seconds, the seconds that its zone is ahead, and the zone's name. */
 function momentOf(now) {
-  if (!(now instanceof Date)) return [Math.floor(now.seconds), now.offset ?? 0, now.zone ?? "UTC"];
+  if (!(now instanceof Date)) return [Math.floor(now.seconds), Math.floor(now.offset ?? 0), String(now.zone ?? "UTC")];
   zones ??= new Intl.DateTimeFormat("en-US", { timeZoneName: "short" });
   const zone = zones.formatToParts(now).find(({ type }) => type === "timeZoneName")?.value ?? "";
   return [Math.floor(now.getTime() / 1000), -60 * now.getTimezoneOffset(), zone];
 }
 
-/** The options of a conversation, as bytes. */
+/** The options of a conversation, as the engine takes them. */
 function chatOptionsOf({ now = new Date(), template, templateText, mediaMarker, variables, ...options }) {
   for (const [name, value] of Object.entries({ template, templateText, mediaMarker })) {
     if (value !== undefined && typeof value !== "string") {
@@ -201,7 +201,7 @@ function chatOptionsOf({ now = new Date(), template, templateText, mediaMarker, 
     add_generation_prompt: options.addGenerationPrompt,
     continue_final_message: options.continueFinalMessage,
   };
-  return jsonOf({ fields, variables, template, templateText, mediaMarker, now: momentOf(now) });
+  return [jsonOf({ fields, variables }), template, templateText, mediaMarker, ...momentOf(now)];
 }
 
 /** The metadata of a file of `size` bytes, as far as it has been read. */
@@ -323,18 +323,18 @@ export class Tokenizer {
       throw new GgtokError(`mask must be 'turn' or 'content', not ${JSON.stringify(mask)}`);
     }
     return this.#chat(messages, options, (chat) => {
-      const encoded = JSON.parse(this.#held.call((raw) => raw.encode_chat(chat, addSpecial, mask ?? "", unit)));
-      const { messageSpans, media, mask: isAssistant } = encoded;
-      const [ids, spans] = [Int32Array.from(encoded.ids), Uint32Array.from(encoded.spans)];
-      return { ids, spans, messageSpans, media, ...(isAssistant && { assistantMask: isAssistant.map(Boolean) }) };
+      const encoded = this.#held.call((raw) => raw.encode_chat(chat, addSpecial, mask ?? "", unit));
+      const [ids, spans, messageSpans, media, assistantMask] = JSON.parse(encoded);
+      const numbers = { ids: Int32Array.from(ids), spans: Uint32Array.from(spans) };
+      return { ...numbers, messageSpans, media, ...(assistantMask && { assistantMask }) };
     });
   }
 
   /** Renders a conversation, and joins what it is with what `more` finds out about it. */
   #chat(messages, options, more) {
     const body = bodyOf(messages);
-    const bytes = chatOptionsOf(options);
-    const chat = new Held("conversation", this.#held.call((raw) => raw.chat(body, bytes)));
+    const asked = chatOptionsOf(options);
+    const chat = new Held("conversation", this.#held.call((raw) => raw.chat(body, ...asked)));
     try {
       return { ...JSON.parse(chat.call((raw) => raw.text())), ...more(chat.raw) };
     } finally {

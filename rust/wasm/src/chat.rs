@@ -1,6 +1,6 @@
 //! Conversations: from a request in JSON to text, ids, and who wrote what, as JSON.
 //!
-//! The template is the file's, chosen as in the Python package, or the caller's. The last ones stay compiled.
+//! The template is the file's, chosen as in the Python package, or the caller's. The last one stays compiled.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -14,83 +14,46 @@ use ggtok_chat::{
 use ggtok_core::gguf::{Metadata, Value};
 use ggtok_core::vocab::Vocabulary;
 use ggtok_core::{Encoder, Spans, TokenId, Tokenizer};
-use serde::Serialize;
 use serde_json::{Value as Plain, json};
+use wasm_bindgen::prelude::*;
 
 use crate::failure::Failure;
 
-/// How many templates stay compiled.
-const MOST_TEMPLATES: usize = 8;
 /// The key of a file's template. Others have a dot and their name after it.
 const KEY: &str = "tokenizer.chat_template";
 
 /// A template and its name for messages.
 struct Named {
     name: String,
-    source: Vec<u8>,
     template: ChatTemplate,
 }
 
-/// Compiled templates, the most recently used at the end.
+/// The template that was compiled last.
 #[derive(Default)]
-pub struct Templates(RefCell<Vec<Rc<Named>>>);
+pub struct LastTemplate(RefCell<Option<Rc<Named>>>);
 
-impl Templates {
+impl LastTemplate {
     fn compiled(&self, name: String, source: &[u8]) -> Result<Rc<Named>, Failure> {
-        let mut known = self.0.borrow_mut();
-        let named = match known.iter().position(|known| known.name == name && known.source == source) {
-            Some(at) => known.remove(at),
-            None => {
-                let template = ChatTemplate::new(source).map_err(|error| Failure::of_chat(error, Some(&name)))?;
-                Rc::new(Named { name, source: source.to_vec(), template })
-            }
-        };
-        if known.len() == MOST_TEMPLATES {
-            known.remove(0);
+        let mut last = self.0.borrow_mut();
+        let is_same = |last: &&Rc<Named>| last.name == name && last.template.template().source() == source;
+        if let Some(same) = last.as_ref().filter(is_same) {
+            return Ok(Rc::clone(same));
         }
-        known.push(Rc::clone(&named));
-        Ok(named)
+        let template = ChatTemplate::new(source).map_err(|error| Failure::of_chat(error, Some(&name)))?;
+        Ok(Rc::clone(last.insert(Rc::new(Named { name, template }))))
     }
 }
 
 /// What a caller asks for, besides the request.
-struct Asked {
-    /// The fields that win over those of the request, and variables of the template.
-    fields: Object,
-    variables: Object,
-    template: Option<String>,
-    template_text: Option<Vec<u8>>,
-    media_marker: Option<String>,
-    now: Now,
-}
-
-impl Asked {
-    /// Reads the options that `ggtok.js` passes. Their types are its business.
-    fn read(options: &Json) -> Self {
-        let object = |name: &str| options.get(name).and_then(Json::as_object).cloned().unwrap_or_default();
-        let text = |value: Option<&Json>| value.and_then(Json::as_text).map(|text| text.as_bytes().to_vec());
-        let string = |value: Option<&Json>| text(value).map(|text| String::from_utf8_lossy(&text).into_owned());
-        let now = options.get("now").and_then(Json::as_array).unwrap_or_default();
-        let number = |at: usize| match now.get(at) {
-            Some(Json::Int(number)) => *number,
-            _ => 0,
-        };
-        Self {
-            fields: object("fields"),
-            variables: object("variables"),
-            template: string(options.get("template")),
-            template_text: text(options.get("templateText")),
-            media_marker: string(options.get("mediaMarker")),
-            now: Now {
-                seconds: number(0),
-                offset: number(1).clamp(i32::MIN.into(), i32::MAX.into()) as i32,
-                zone: string(now.get(2)).unwrap_or_default(),
-            },
-        }
-    }
+pub struct Asked {
+    pub template: Option<String>,
+    pub template_text: Option<String>,
+    pub media_marker: Option<String>,
+    pub now: Now,
 }
 
 /// A conversation that was rendered.
+#[wasm_bindgen(js_name = RawChat)]
 pub struct Chat {
     core: Arc<Tokenizer>,
     named: Rc<Named>,
@@ -101,31 +64,32 @@ pub struct Chat {
 }
 
 impl Chat {
-    /// Renders the body of a request, with options.
+    /// Renders the body of a request. The `fields` in `more` win over those of the body, and its `variables` join those
+    /// of the template.
     pub fn new(
         core: &Arc<Tokenizer>,
         metadata: &Metadata<Vec<u8>>,
-        templates: &Templates,
+        last_template: &LastTemplate,
         body: &[u8],
-        options: &[u8],
+        more: &[u8],
+        asked: Asked,
     ) -> Result<Self, Failure> {
         let failed = |error| Failure::of_chat(error, None);
         let mut strings = Strings::new();
         let mut body = Json::parse(body, &mut strings).map_err(failed)?;
-        let asked = Asked::read(&Json::parse(options, &mut strings).map_err(failed)?);
+        let more = Json::parse(more, &mut strings).map_err(failed)?;
+        let object = |name: &str| more.get(name).and_then(Json::as_object).cloned().unwrap_or_default();
         if let Json::Object(body) = &mut body {
-            merge(body, asked.fields, asked.variables);
+            merge(body, object("fields"), object("variables"));
         }
         let has_tools = body.get("tools").and_then(Json::as_array).is_some_and(|tools| !tools.is_empty());
         let request = Request::from_body(body, strings).map_err(failed)?;
 
-        let named = match &asked.template_text {
-            Some(source) => templates.compiled("template_text".to_owned(), source)?,
-            None => {
-                let (name, source) = chosen(metadata, asked.template.as_deref(), has_tools)?;
-                templates.compiled(name, source)?
-            }
+        let (name, source) = match &asked.template_text {
+            Some(source) => ("template_text".to_owned(), source.as_bytes()),
+            None => chosen(metadata, asked.template.as_deref(), has_tools)?,
         };
+        let named = last_template.compiled(name, source)?;
         let special = core.vocabulary().special();
         let options = Options {
             bos: text_of(core.vocabulary(), special.bos),
@@ -138,23 +102,8 @@ impl Chat {
         Ok(Self { core: Arc::clone(core), named, request, options, now: asked.now, rendered })
     }
 
-    /// The text, who wrote which part of it in UTF-16 code units, and what the model does not see.
-    pub fn text(&self) -> String {
-        let text: &Text = &self.rendered.text;
-        let who = |origin: Origin| (origin.is_caller(), self.request.strings().message_of(origin));
-        let (mut places, who): (Vec<_>, Vec<_>) = text.stretches(who).into_iter().unzip();
-        let string = utf16(text.as_bytes(), &mut places);
-        let part = |(place, (is_caller, message)): (Range<usize>, (bool, Option<usize>))| json!({"start": place.start, "end": place.end, "isCaller": is_caller, "message": message});
-        let parts: Vec<Plain> = places.into_iter().zip(who).map(part).collect();
-        let warning = |warning: &Warning| {
-            let message = warning.to_string();
-            json!({"code": warning.code, "message": message, "subject": warning.subject, "index": warning.message})
-        };
-        let warnings: Vec<Plain> = self.rendered.warnings.iter().map(warning).collect();
-        json!({"text": string, "parts": parts, "warnings": warnings}).to_string()
-    }
-
-    /// The ids and their spans in a unit, the tokens of each message and of each marker, and those that a mask covers.
+    /// The ids and their spans in a unit, the tokens of each message and of each marker, and for each token whether a
+    /// mask covers it: a list of these.
     pub fn encode(
         &self,
         encoder: &mut Encoder<&Tokenizer>,
@@ -171,19 +120,16 @@ impl Chat {
             None => None,
         };
         let marker = |(place, tokens): (MediaPlace, Range<usize>)| json!({"message": place.message, "part": place.part, "start": tokens.start, "end": tokens.end});
-        let media = ggtok_chat::markers(&self.rendered, &spans.spans).into_iter().map(marker).collect();
+        let media: Vec<Plain> = ggtok_chat::markers(&self.rendered, &spans.spans).into_iter().map(marker).collect();
         match unit {
             "utf16" => drop(utf16(text.as_bytes(), &mut spans.spans)),
             "char" => spans.to_characters(text.as_bytes()),
             _ => {}
         }
-        Ok(serde_json::to_string(&Encoded {
-            ids: &spans.ids,
-            spans: spans.spans.iter().flat_map(|span| [span.start, span.end]).collect(),
-            message_spans: message_spans.into_iter().map(|span| span.map(|span| [span.start, span.end])).collect(),
-            media,
-            mask: mask.map(|mask| mask.into_iter().map(u8::from).collect()),
-        })?)
+        let pair = |span: Range<usize>| [span.start, span.end];
+        let message_spans: Vec<_> = message_spans.into_iter().map(|span| span.map(pair)).collect();
+        let flat: Vec<usize> = spans.spans.into_iter().flat_map(pair).collect();
+        Ok(serde_json::to_string(&(spans.ids, flat, message_spans, media, mask))?)
     }
 
     fn masked(&self, mask: Mask) -> Result<Vec<Range<usize>>, Error> {
@@ -191,6 +137,25 @@ impl Chat {
         let ends: Vec<&[u8]> = vocabulary.eog().iter().map(|&id| vocabulary.text(id)).collect();
         let template = &self.named.template;
         template.masked(&self.request, &self.rendered.text, &self.options, &self.now, &ends, mask)
+    }
+}
+
+#[wasm_bindgen(js_class = RawChat)]
+impl Chat {
+    /// The text, who wrote which part of it in UTF-16 code units, and what the model does not see, as JSON.
+    pub fn text(&self) -> String {
+        let text: &Text = &self.rendered.text;
+        let who = |origin: Origin| (origin.is_caller(), self.request.strings().message_of(origin));
+        let (mut places, who): (Vec<_>, Vec<_>) = text.stretches(who).into_iter().unzip();
+        let string = utf16(text.as_bytes(), &mut places);
+        let part = |(place, (is_caller, message)): (Range<usize>, (bool, Option<usize>))| json!({"start": place.start, "end": place.end, "isCaller": is_caller, "message": message});
+        let parts: Vec<Plain> = places.into_iter().zip(who).map(part).collect();
+        let warning = |warning: &Warning| {
+            let message = warning.to_string();
+            json!({"code": warning.code, "message": message, "subject": warning.subject, "index": warning.message})
+        };
+        let warnings: Vec<Plain> = self.rendered.warnings.iter().map(warning).collect();
+        json!({"text": string, "parts": parts, "warnings": warnings}).to_string()
     }
 }
 
@@ -233,8 +198,7 @@ fn chosen<'m>(
     }
     match template {
         Some(DEFAULT) => Ok(chatml()),
-        Some(name) => Err(Failure::no_template(Some(name), &names(metadata))),
-        None => Err(Failure::no_template(None, &names(metadata))),
+        other => Err(Failure::no_template(other, &names(metadata))),
     }
 }
 
@@ -279,17 +243,6 @@ fn utf16(bytes: &[u8], ranges: &mut Vec<Range<usize>>) -> String {
         *range = start..end;
     }
     text
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Encoded<'a> {
-    ids: &'a [TokenId],
-    spans: Vec<usize>,
-    message_spans: Vec<Option<[usize; 2]>>,
-    media: Vec<Plain>,
-    /// 1 for each token that it covers, 0 for each other.
-    mask: Option<Vec<u8>>,
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ggtok_chat::Mask;
+use ggtok_chat::{Mask, Now};
 use ggtok_core::gguf::Value;
 use ggtok_core::vocab::Kind;
 use ggtok_explain::Explainer;
 use wasm_bindgen::prelude::*;
 
-use crate::chat::{Chat, Templates};
+use crate::chat::{Asked, Chat, LastTemplate};
 use crate::failure::failed;
 use crate::{RawTokenizer, options};
 
@@ -18,7 +18,7 @@ use crate::{RawTokenizer, options};
 #[derive(Default)]
 pub struct Made {
     explainer: OnceCell<Rc<Explainer>>,
-    templates: Templates,
+    last_template: LastTemplate,
 }
 
 #[wasm_bindgen]
@@ -36,32 +36,33 @@ impl RawTokenizer {
         Ok(RawTrace { explainer: Rc::clone(explainer), trace })
     }
 
-    /// Renders a conversation: the body of a request and options, both in JSON.
-    pub fn chat(&self, body: &[u8], options: &[u8]) -> Result<RawChat, JsValue> {
-        Chat::new(&self.core, &self.metadata, &self.made.templates, body, options).map(RawChat).map_err(failed)
+    /// Renders a conversation: the body of a request, and fields and variables, all in JSON.
+    #[allow(clippy::too_many_arguments, reason = "`ggtok.js` passes options one by one")]
+    pub fn chat(
+        &self,
+        body: &[u8],
+        more: &[u8],
+        template: Option<String>,
+        template_text: Option<String>,
+        media_marker: Option<String>,
+        seconds: f64,
+        offset: i32,
+        zone: String,
+    ) -> Result<Chat, JsValue> {
+        let now = Now { seconds: seconds as i64, offset, zone };
+        let asked = Asked { template, template_text, media_marker, now };
+        Chat::new(&self.core, &self.metadata, &self.made.last_template, body, more, asked).map_err(failed)
     }
 
     /// The ids of a conversation, their spans in a unit, and what belongs to which message, as JSON. `mask` is `turn`,
     /// `content` or nothing.
-    pub fn encode_chat(&self, chat: &RawChat, add_special: bool, mask: &str, unit: &str) -> Result<String, JsValue> {
+    pub fn encode_chat(&self, chat: &Chat, add_special: bool, mask: &str, unit: &str) -> Result<String, JsValue> {
         let mask = match mask {
             "turn" => Some(Mask::Turn),
             "content" => Some(Mask::Content),
             _ => None,
         };
-        self.core.with_encoder(|encoder| chat.0.encode(encoder, add_special, mask, unit)).map_err(failed)
-    }
-}
-
-/// A conversation that was rendered.
-#[wasm_bindgen]
-pub struct RawChat(Chat);
-
-#[wasm_bindgen]
-impl RawChat {
-    /// The text, who wrote what of it, and warnings, as JSON.
-    pub fn text(&self) -> String {
-        self.0.text()
+        self.core.with_encoder(|encoder| chat.encode(encoder, add_special, mask, unit)).map_err(failed)
     }
 }
 

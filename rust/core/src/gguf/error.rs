@@ -6,6 +6,9 @@ use std::{fmt, io};
 use super::value::{MAX_ARRAY_LEN, MAX_BYTES, MAX_NESTING, MAX_STRING_LEN, Type};
 use crate::error::{OutOfMemory, VocabularyError, errors, from, messages};
 
+/// The number of the last type.
+const LAST_TYPE: i32 = Type::LAST;
+
 /// A file is not GGUF or is damaged, or a key has the wrong type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -20,38 +23,63 @@ pub struct GgufError {
     pub needed: Option<usize>,
 }
 
-/// What is wrong with a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
-#[non_exhaustive]
-#[rustfmt::skip]
-pub enum Problem {
+/// Defines the problems as a table: what is wrong, what a valid file has there, and what this file has, if anything.
+macro_rules! problems {
+    ($($(#[$doc:meta])* $problem:ident
+        $(($held:ident: $held_kind:ty))? $({ $($field:ident: $kind:ty),+ })?
+        => $wrong:literal, $valid:literal $(, $this:literal $(, $value:expr)?)?;)+
+    ) => {
+        /// What is wrong with a file.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        #[non_exhaustive]
+        pub enum Problem {
+            $($(#[$doc])* $problem $(($held_kind))? $({ $($field: $kind),+ })?,)+
+        }
+
+        impl Problem {
+            /// What is wrong, what a valid file has there, and what this file has.
+            fn described(&self) -> (String, String, Option<String>) {
+                match *self {
+                    $(Self::$problem $(($held))? $({ $($field),+ })? => {
+                        let this = [$(format!($this $(, $value)?))?];
+                        (format!($wrong), format!($valid), this.into_iter().next())
+                    })+
+                }
+            }
+        }
+    };
+}
+
+problems! {
     /// The file does not start with `GGUF`.
-    Magic([u8; 4]),
+    Magic(magic: [u8; 4]) => "this is not a GGUF file", "b'GGUF'", "b'{}'", magic.escape_ascii();
     /// A version other than 2 and 3.
-    Version(u32),
-    NegativeTensors(i64),
+    Version(number: u32) => "the GGUF version is not supported", "2 or 3", "{number}";
+    NegativeTensors(number: i64) => "the number of tensors is negative", "0 or more", "{number}";
     /// The keys cannot fit in the remaining bytes.
-    TooManyKeys { keys: u64, left: usize },
+    TooManyKeys { keys: u64, left: usize } =>
+        "the file is too short for its keys", "{keys} keys", "{left} bytes";
     /// The file ends inside one of its fields.
-    Ends { field: Field, size: u64, left: usize },
+    Ends { field: Field, size: u64, left: usize } => "the file ends inside {field}", "{size} bytes", "{left} bytes";
     /// The metadata has more than 4 GiB.
-    TooLarge { size: u64 },
-    EmptyKey,
+    TooLarge { size: u64 } => "the metadata is too large", "at most {MAX_BYTES} bytes", "{size} bytes";
+    EmptyKey => "a key is empty", "at least 1 byte", "0 bytes";
     /// A key whose first value is at byte `first`.
-    KeyTwice { first: usize },
-    UnknownType { field: Field, number: i32 },
-    StringTooLong { field: Field, len: u64 },
-    ArrayTooLong { len: u64 },
-    NestedTooDeeply,
+    KeyTwice { first: usize } => "a key occurs twice", "each key once", "the first value at byte {first}";
+    UnknownType { field: Field, number: i32 } => "{field} is unknown", "0 to {LAST_TYPE}", "{number}";
+    StringTooLong { field: Field, len: u64 } => "{field} is too long", "at most {MAX_STRING_LEN} bytes", "{len}";
+    ArrayTooLong { len: u64 } => "the array is too long", "at most {MAX_ARRAY_LEN} elements", "{len}";
+    NestedTooDeeply => "arrays are nested too deeply", "at most {MAX_NESTING} levels", "more";
     /// An alignment that is not a power of two.
-    Alignment(u32),
+    Alignment(number: u32) => "the alignment is wrong", "a power of two", "{number}";
     /// `found` is the type of the value, and of its elements if it is an array.
-    WrongType { expected: Expected, found: (Type, Option<Type>) },
+    WrongType { expected: Expected, found: (Type, Option<Type>) } =>
+        "the value has a wrong type", "{expected}", "{}", type_name(found);
     /// There is no `tokenizer.ggml.model`.
-    NoTokenizer,
+    NoTokenizer => "the file names no tokenizer", "a key of this name";
     /// There is not enough memory for the positions of the keys and values.
-    OutOfMemory,
+    OutOfMemory => "out of memory", "enough for the keys and values";
 }
 
 messages! {
@@ -99,52 +127,19 @@ impl GgufError {
     }
 }
 
-impl Problem {
-    /// What is wrong, what a valid file has there, and what this file has.
-    fn described(&self) -> (String, String, Option<String>) {
-        fn row(what: &str, expected: impl ToString, found: impl ToString) -> (String, String, Option<String>) {
-            (what.to_owned(), expected.to_string(), Some(found.to_string()))
-        }
-        let at_most = |limit: u64, what: &str| format!("at most {limit} {what}");
-        match *self {
-            Self::Magic(magic) => row("this is not a GGUF file", "b'GGUF'", format!("b'{}'", magic.escape_ascii())),
-            Self::Version(number) => row("the GGUF version is not supported", "2 or 3", number),
-            Self::NegativeTensors(number) => row("the number of tensors is negative", "0 or more", number),
-            Self::TooManyKeys { keys, left } => {
-                row("the file is too short for its keys", format!("{keys} keys"), format!("{left} bytes"))
+/// The name of a type, or of an array with elements of a type.
+fn type_name((kind, element): (Type, Option<Type>)) -> String {
+    element.map_or_else(|| kind.name().to_owned(), |element| format!("{} of {}", kind.name(), element.name()))
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(kind) => f.write_str(kind.name()),
+            Self::Array(kinds) => {
+                let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
+                write!(f, "array of {}", names.join(" or "))
             }
-            Self::Ends { field, size, left } => {
-                row(&format!("the file ends inside {field}"), format!("{size} bytes"), format!("{left} bytes"))
-            }
-            Self::TooLarge { size } => {
-                row("the metadata is too large", at_most(MAX_BYTES as u64, "bytes"), format!("{size} bytes"))
-            }
-            Self::EmptyKey => row("a key is empty", "at least 1 byte", "0 bytes"),
-            Self::KeyTwice { first } => {
-                row("a key occurs twice", "each key once", format!("the first value at byte {first}"))
-            }
-            Self::UnknownType { field, number } => {
-                row(&format!("{field} is unknown"), format!("0 to {}", Type::LAST), number)
-            }
-            Self::StringTooLong { field, len } => {
-                row(&format!("{field} is too long"), at_most(MAX_STRING_LEN, "bytes"), len)
-            }
-            Self::ArrayTooLong { len } => row("the array is too long", at_most(MAX_ARRAY_LEN, "elements"), len),
-            Self::NestedTooDeeply => row("arrays are nested too deeply", at_most(MAX_NESTING as u64, "levels"), "more"),
-            Self::Alignment(number) => row("the alignment is wrong", "a power of two", number),
-            Self::WrongType { expected, found: (kind, element) } => {
-                let array = |kinds: &[Type]| {
-                    format!("array of {}", kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or "))
-                };
-                let expected = match expected {
-                    Expected::Value(kind) => kind.name().to_owned(),
-                    Expected::Array(kinds) => array(kinds),
-                };
-                let found = element.map_or_else(|| kind.name().to_owned(), |element| array(&[element]));
-                row("the value has a wrong type", expected, found)
-            }
-            Self::NoTokenizer => ("the file names no tokenizer".to_owned(), "a key of this name".to_owned(), None),
-            Self::OutOfMemory => ("out of memory".to_owned(), "enough for the keys and values".to_owned(), None),
         }
     }
 }

@@ -34,12 +34,10 @@ use crate::work::large_vec::LargeVec;
 /// assert_eq!(trie.longest_walk(b"abcx"), 3);
 /// # Ok::<(), ggtok_core::trie::TrieError>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct DoubleArray {
     /// Whole blocks of 256 slots, at least one; the root is in slot 0.
     nodes: LargeVec<Node>,
-    /// Number of different keys.
-    len: usize,
 }
 
 /// The end of a walk through a [`DoubleArray`].
@@ -62,6 +60,8 @@ impl Node {
     const NO_VALUE: u32 = (1 << (u64::BITS - Self::VALUE_SHIFT)) - 1;
     /// A free slot.
     const FREE: Self = Self(u64::MAX);
+    /// The root of no keys.
+    const EMPTY: Self = Self::new(Self::NO_LABEL, Self::NO_CHILDREN, Self::NO_VALUE);
 
     const fn new(label: u64, base: usize, value: u32) -> Self {
         Self(label | (base as u64) << Self::BASE_SHIFT | (value as u64) << Self::VALUE_SHIFT)
@@ -160,14 +160,9 @@ impl DoubleArray {
         text.len()
     }
 
-    /// The number of different keys.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
     /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.root() == Node::EMPTY
     }
 
     /// Memory held outside the value itself, in bytes.
@@ -179,7 +174,7 @@ impl DoubleArray {
 impl Default for DoubleArray {
     /// The trie of no keys.
     fn default() -> Self {
-        Self { nodes: LargeVec::filled(1, Node::new(Node::NO_LABEL, Node::NO_CHILDREN, Node::NO_VALUE)), len: 0 }
+        Self { nodes: LargeVec::filled(1, Node::EMPTY) }
     }
 }
 
@@ -226,17 +221,15 @@ mod tests {
             root
         }
 
-        fn check(&self, trie: &DoubleArray, node: Node) -> usize {
+        fn check(&self, trie: &DoubleArray, node: Node) {
             assert_eq!(trie.value(node), self.value);
-            let mut len = usize::from(self.value.is_some());
             for byte in 0..=255 {
                 match (self.children.get(&byte), trie.step(node, byte)) {
-                    (Some(naive), Some(child)) => len += naive.check(trie, child),
+                    (Some(naive), Some(child)) => naive.check(trie, child),
                     (None, None) => {}
                     (naive, child) => panic!("{byte:#x}: {child:?}, expected {}", naive.is_some()),
                 }
             }
-            len
         }
 
         fn walk(&self, text: &[u8]) -> (usize, Vec<(usize, u32)>) {
@@ -258,7 +251,8 @@ mod tests {
     fn check(keys: &[(Vec<u8>, u32)], texts: &[Vec<u8>]) {
         let trie = build(keys);
         let naive = Naive::new(keys);
-        assert_eq!(trie.len(), naive.check(&trie, trie.root()));
+        naive.check(&trie, trie.root());
+        assert_eq!(trie.is_empty(), keys.is_empty());
         for text in texts.iter().chain(keys.iter().map(|(key, _)| key)) {
             let (walk, matches) = naive.walk(text);
             assert_eq!(trie.common_prefix_matches(text).collect::<Vec<_>>(), matches);

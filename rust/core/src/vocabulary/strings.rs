@@ -72,16 +72,6 @@ impl StringIndex {
         Ok((data, Self { starts: starts.into_boxed_slice(), gap: 0 }))
     }
 
-    /// The number of strings.
-    pub fn len(&self) -> usize {
-        self.starts.len().saturating_sub(1)
-    }
-
-    /// Whether there are no strings.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The byte offset after the last string; 0 without strings.
     pub fn end(&self) -> usize {
         self.starts.last().map_or(0, |&end| (end - self.gap) as usize)
@@ -108,12 +98,12 @@ pub struct Strings<'a> {
 impl<'a> Strings<'a> {
     /// The number of strings.
     pub fn len(&self) -> usize {
-        self.index.len()
+        self.index.starts.len().saturating_sub(1)
     }
 
     /// Whether there are no strings.
     pub fn is_empty(&self) -> bool {
-        self.index.is_empty()
+        self.len() == 0
     }
 
     /// String `index`, or `None` beyond the last.
@@ -205,7 +195,7 @@ mod tests {
     #[test]
     fn empty() {
         for index in [StringIndex::default(), StringIndex::length_prefixed(b"", 0, 0, false).unwrap()] {
-            assert!(index.is_empty() && index.view(b"").is_empty());
+            assert!(index.view(b"").is_empty());
             assert_eq!((index.end(), index.view(b"").iter().count(), index.view(b"").get(0)), (0, 0, None));
         }
         assert_eq!(StringIndex::length_prefixed(b"abc", 3, 0, false).unwrap().end(), 3);

@@ -78,20 +78,13 @@ fn partition<T: Copy, E: From<Inconsistent>>(
     let middle = items.len() / 2;
     let last = items.len() - 1;
     let mut below = |left: usize, right: usize| less(items[left], items[right]);
-    let median = if below(second, middle)? {
-        if below(middle, last)? {
-            middle
-        } else if below(second, last)? {
-            last
-        } else {
-            second
-        }
-    } else if below(second, last)? {
-        second
-    } else if below(middle, last)? {
+    let (low, high) = if below(second, middle)? { (second, middle) } else { (middle, second) };
+    let median = if below(high, last)? {
+        high
+    } else if below(low, last)? {
         last
     } else {
-        middle
+        low
     };
     items.swap(0, median);
 

@@ -139,12 +139,6 @@ impl<T: Copy> From<Vec<T>> for LargeVec<T> {
     }
 }
 
-impl<T: Copy> Clone for LargeVec<T> {
-    fn clone(&self) -> Self {
-        Self::copied(self)
-    }
-}
-
 impl<T> Deref for LargeVec<T> {
     type Target = [T];
 
@@ -191,7 +185,7 @@ mod tests {
     #[test]
     fn a_filled_one_starts_where_a_huge_page_does() {
         for len in [0, 1, 1000, LARGE / 8 - 1, LARGE / 8, HUGE_PAGE / 8 + 1].map(|len| len.min(HUGE_PAGE)) {
-            for vec in [LargeVec::<u64>::filled(len, 7).clone(), vec![7; len].into()] {
+            for vec in [LargeVec::<u64>::copied(&LargeVec::filled(len, 7)), vec![7; len].into()] {
                 assert_eq!(vec[..], vec![7; len]);
                 assert!(len < LARGE / 8 || vec.start.addr().get() % HUGE_PAGE == 0);
             }

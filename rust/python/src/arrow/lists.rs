@@ -76,10 +76,7 @@ fn array(lists: Lists, is_short: bool) -> ArrowArray {
     let ids = lists.ids.as_ptr().wrapping_add(lists.start);
     let items = Some(ArrowArray::new(num_ids, 0, [ptr::null(), ids.cast()], None, lists.ids));
 
-    let validity = lists.nulls.map(|nulls| {
-        let bits = |nulls: &[bool]| nulls.iter().rev().fold(0, |bits, &is_null| bits << 1 | u8::from(!is_null));
-        nulls.chunks(8).map(bits).collect::<Vec<u8>>()
-    });
+    let validity = lists.nulls.map(|nulls| validity(&nulls));
     let bits = validity.as_ref().map_or(ptr::null(), |validity| validity.as_ptr().cast());
     if is_short {
         let offsets: Vec<i32> = lists.offsets.iter().map(|&offset| offset as i32).collect();
@@ -88,4 +85,10 @@ fn array(lists: Lists, is_short: bool) -> ArrowArray {
         let buffers = [bits, lists.offsets.as_ptr().cast()];
         ArrowArray::new(num_rows, null_count, buffers, items, (validity, lists.offsets))
     }
+}
+
+/// A bit for each row: 0 if it is null.
+pub(crate) fn validity(nulls: &[bool]) -> Vec<u8> {
+    let bits = |nulls: &[bool]| nulls.iter().rev().fold(0, |bits, &is_null| bits << 1 | u8::from(!is_null));
+    nulls.chunks(8).map(bits).collect()
 }

@@ -178,14 +178,14 @@ fn append<'a>(py: Python<'_>, format: &[u8], array: &'a ArrowArray, rows: &mut R
 fn append_between<'a>(py: Python<'_>, frame: &Frame<'a>, offset: u8, rows: &mut RowSink<'a, '_>) -> PyResult<()> {
     let first_row = rows.len();
     // SAFETY: the second buffer has one offset more than there are rows up to the end.
-    let offsets = unsafe { Integers::new(frame.array, 1, frame.end() + 1, offset) };
+    let offsets = unsafe { integers(frame.array, 1, frame.end() + 1, offset) };
     let offsets = offsets.ok_or_else(|| damaged(first_row, "it has no offsets"))?;
     let last = first_row + frame.len - 1;
-    let size = offsets.get(frame.end()).ok_or_else(|| damaged(last, "its offsets descend"))?;
+    let size = offsets(frame.end()).ok_or_else(|| damaged(last, "its offsets descend"))?;
     // SAFETY: the third buffer reaches up to the last offset.
     let texts = unsafe { frame.array.buffer(2, size, 1) }.ok_or_else(|| damaged(first_row, "it has no text"))?;
     frame.append(py, rows, |place| {
-        let span = offsets.get(place).zip(offsets.get(place + 1));
+        let span = offsets(place).zip(offsets(place + 1));
         let text = span.and_then(|(start, end)| texts.get(start..end));
         text.map(Some).ok_or("its offsets descend")
     })
@@ -202,12 +202,12 @@ fn append_viewed<'a>(py: Python<'_>, frame: &Frame<'a>, rows: &mut RowSink<'a, '
     // Validity, views, text buffers, and their sizes.
     let num_texts = array.num_buffers().saturating_sub(3);
     // SAFETY: the last buffer has the size of each text buffer.
-    let sizes = unsafe { Integers::new(array, num_texts + 2, num_texts, b'l') };
+    let sizes = unsafe { integers(array, num_texts + 2, num_texts, b'l') };
     let sizes = sizes.ok_or_else(|| damaged(first_row, "it has no sizes of buffers"))?;
     let mut buffers = Vec::with_capacity(num_texts);
     for index in 0..num_texts {
         // SAFETY: the array says that the buffer has this size.
-        let buffer = sizes.get(index).and_then(|size| unsafe { array.buffer(index + 2, size, 1) });
+        let buffer = sizes(index).and_then(|size| unsafe { array.buffer(index + 2, size, 1) });
         buffers.push(buffer.ok_or_else(|| damaged(first_row, "a text buffer is missing"))?);
     }
 
@@ -238,41 +238,34 @@ fn append_indexed<'a>(
     };
     let frame = Frame::new(array, true, rows.len())?;
     // SAFETY: the second buffer has one index for each row up to the end.
-    let indices = unsafe { Integers::new(array, 1, frame.end(), index) };
+    let indices = unsafe { integers(array, 1, frame.end(), index) };
     let indices = indices.ok_or_else(|| damaged(rows.len(), "it has no indices"))?;
     frame.append(py, rows, |place| {
-        let entry = indices.get(place).and_then(|entry| entries.get(entry));
+        let entry = indices(place).and_then(|entry| entries.get(entry));
         entry.copied().ok_or("its index is outside the dictionary")
     })
 }
 
-/// Integers in a buffer, of the type that a format names.
-struct Integers<'a> {
+/// The first `len` integers of a buffer, of the type that a format names; `None` if the buffer is missing and `len` is
+/// not 0. Each by its index: `None` if it is negative, or is not there.
+///
+/// # Safety
+/// As [`ArrowArray::buffer`].
+unsafe fn integers(
+    array: &ArrowArray,
+    index: usize,
+    len: usize,
     format: u8,
-    bytes: &'a [u8],
-}
-
-impl<'a> Integers<'a> {
-    /// The first `len` integers of a buffer; `None` if the buffer is missing and `len` is not 0.
-    ///
-    /// # Safety
-    /// As [`ArrowArray::buffer`].
-    unsafe fn new(array: &'a ArrowArray, index: usize, len: usize, format: u8) -> Option<Self> {
-        let width = match format {
-            b'c' | b'C' => 1,
-            b's' | b'S' => 2,
-            b'i' | b'I' => 4,
-            _ => 8,
-        };
-        // SAFETY: as the caller promises.
-        Some(Self { format, bytes: unsafe { array.buffer(index, len, width) }? })
-    }
-
-    /// One of them; `None` if it is negative, or is not there.
-    #[inline]
-    fn get(&self, index: usize) -> Option<usize> {
-        integer(self.format, self.bytes, index)
-    }
+) -> Option<impl Fn(usize) -> Option<usize>> {
+    let width = match format {
+        b'c' | b'C' => 1,
+        b's' | b'S' => 2,
+        b'i' | b'I' => 4,
+        _ => 8,
+    };
+    // SAFETY: as the caller promises.
+    let bytes = unsafe { array.buffer(index, len, width) }?;
+    Some(move |index| integer(format, bytes, index))
 }
 
 #[inline]

@@ -6,7 +6,7 @@ use ggtok_core::Spans;
 use ggtok_core::vocab::Vocabulary;
 use pyo3::prelude::*;
 
-use crate::errors::vocabulary_error;
+use crate::errors::python;
 
 /// Checks that no string of the caller contains one.
 pub(super) fn check(vocabulary: &Vocabulary, template: &[u8], text: &Text, spans: &Spans) -> PyResult<()> {
@@ -18,7 +18,7 @@ pub(super) fn check(vocabulary: &Vocabulary, template: &[u8], text: &Text, spans
         let is_caller = text.slice(span.clone()).runs().any(|(_, origin)| origin.is_caller());
         if is_caller && is_control_like(token, template) {
             let token = String::from_utf8_lossy(token);
-            return Err(vocabulary_error(format!(
+            return Err(python::VocabularyError::new_err(format!(
                 "a string of the conversation contains {token:?}, which this vocabulary reads as the token {id} in \
                  every text: it does at byte {}",
                 span.start

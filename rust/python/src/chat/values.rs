@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};
 
 use crate::arguments::text;
-use crate::errors::{Raise, chat_type_error};
+use crate::errors::{Raise, of_field, python};
 use crate::run::check_signals;
 
 /// Containers inside containers: far more than a request needs.
@@ -77,10 +77,7 @@ impl Reader {
         if let Ok(value) = int.extract::<u64>() {
             return Ok(Json::Unsigned(value));
         }
-        match int.call_method0(intern!(int.py(), "__float__")).and_then(|float| float.extract()) {
-            Ok(value) => Ok(Json::Float(value)),
-            Err(_) => Err(self.invalid("the number is too large")),
-        }
+        int.extract().map(Json::Float).map_err(|_| self.invalid("the number is too large"))
     }
 
     fn string(&mut self, string: &Bound<'_, PyString>) -> PyResult<Text> {
@@ -113,11 +110,7 @@ impl Reader {
 
     fn entries<'py>(&mut self, entries: impl Iterator<Item = KeyValue<'py>>) -> PyResult<Json> {
         // One in the list of messages knows which it is.
-        let message = match self.place.as_slice() {
-            [Step::Key(key), Step::Index(index)] if *key == "messages" => Some(*index),
-            _ => None,
-        };
-        let mut object = Object::with(message, []);
+        let mut object = Object::with(self.message.filter(|_| self.place.len() == 2), []);
         for (key, item) in entries {
             let key = self.key(&key)?;
             self.place.push(Step::Key(key.clone()));
@@ -146,6 +139,7 @@ impl Reader {
 
     fn items<'py>(&mut self, items: impl Iterator<Item = Bound<'py, PyAny>>) -> PyResult<Json> {
         let is_messages = matches!(self.place.as_slice(), [Step::Key(key)] if *key == "messages");
+        let outer = self.message;
         let mut read = Vec::with_capacity(items.size_hint().0);
         for (index, item) in items.enumerate() {
             if is_messages {
@@ -155,29 +149,20 @@ impl Reader {
             read.push(self.value(&item)?);
             self.place.pop();
         }
-        if is_messages {
-            self.message = None;
-        }
+        self.message = outer;
         Ok(Json::Array(read))
     }
 
     /// The error for the current place.
     fn invalid(&self, problem: &str) -> PyErr {
-        let mut field = String::new();
-        for (depth, step) in self.place.iter().enumerate() {
-            match step {
-                _ if depth == MAX_SHOWN => {
-                    field += "...";
-                    break;
-                }
-                Step::Key(key) => {
-                    field += if depth == 0 { "" } else { "." };
-                    field += &String::from_utf8_lossy(key.as_bytes());
-                }
-                Step::Index(index) => field += &format!("[{index}]"),
-            }
-        }
-        chat_type_error(field, problem)
+        let shown = |step: &Step| match step {
+            Step::Key(key) => format!(".{}", String::from_utf8_lossy(key.as_bytes())),
+            Step::Index(index) => format!("[{index}]"),
+        };
+        let place: String = self.place.iter().take(MAX_SHOWN).map(shown).collect();
+        let more = if self.place.len() > MAX_SHOWN { "..." } else { "" };
+        let field = place.strip_prefix('.').unwrap_or(&place).to_owned() + more;
+        of_field::<python::ChatTypeError>(&field, problem)
     }
 }
 

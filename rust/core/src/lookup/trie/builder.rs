@@ -27,7 +27,6 @@ pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<
     // The nodes on the path of the current key, by depth.
     let mut path = vec![Open { label: 0, value: Node::NO_VALUE, first_child: 0 }];
     let mut complete = Vec::new();
-    let mut len = 0;
     let mut shared_before = 0;
 
     for (at, key) in interrupt::ticking(&keys).enumerate() {
@@ -41,12 +40,8 @@ pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<
         }
 
         match &bytes[shared..] {
-            [] => {
-                len += usize::from(path[shared].value == Node::NO_VALUE);
-                path[shared].value = key.value;
-            }
+            [] => path[shared].value = key.value,
             [label, tail @ ..] => {
-                len += 1;
                 let leaf = Node::new(Node::NO_LABEL, Node::NO_CHILDREN, key.value);
                 let top = tail.iter().rev().try_fold(leaf, |node, &label| {
                     let base = array.place_one(node.with_label(label))?;
@@ -67,7 +62,7 @@ pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<
     let base = array.place(&complete)?;
     array.slots[0] = Node::new(Node::NO_LABEL, base, path[0].value);
     array.slots.shrink_to_fit();
-    Ok(DoubleArray { nodes: array.slots.into(), len })
+    Ok(DoubleArray { nodes: array.slots.into() })
 }
 
 /// A node on the path of the current key.

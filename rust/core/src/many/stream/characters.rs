@@ -13,61 +13,49 @@ pub(super) const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
 /// The incomplete character at the end of the input so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Utf8Decoder {
-    /// Its bytes so far, at most three: the first `len` of these.
-    held: [u8; 4],
-    len: usize,
+    /// Its bytes so far, at most three.
+    held: Vec<u8>,
 }
 
 impl Utf8Decoder {
     /// Takes more bytes and appends the complete characters.
     #[inline]
-    pub(super) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) {
-        while self.len > 0 {
-            let Some((&byte, rest)) = bytes.split_first() else { return };
-            self.held[self.len] = byte;
-            match from_utf8(&self.held[..=self.len]) {
-                Ok(character) => {
-                    append(out, character.as_bytes());
-                    self.len = 0;
-                }
-                Err(error) if error.error_len().is_none() => self.len += 1,
-                // The bytes before this one are not a character; this one may start the next.
-                Err(_) => {
-                    self.flush(out);
-                    continue;
-                }
-            }
-            bytes = rest;
+    pub(super) fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        if self.held.is_empty() && from_utf8(bytes).is_ok() {
+            append(out, bytes);
+        } else {
+            self.join(bytes, out);
         }
+    }
 
-        loop {
-            let error = match from_utf8(bytes) {
-                Ok(_) => return append(out, bytes),
-                Err(error) => error,
-            };
-            let (valid, rest) = bytes.split_at(error.valid_up_to());
-            append(out, valid);
-            let Some(len) = error.error_len() else {
-                self.held[..rest.len()].copy_from_slice(rest);
-                self.len = rest.len();
-                return;
-            };
+    /// Takes bytes that need not be UTF-8 by themselves.
+    fn join(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let held = &mut self.held;
+        append(held, bytes);
+        let mut at = 0;
+        let end = loop {
+            let Err(error) = from_utf8(&held[at..]) else { break held.len() };
+            let end = at + error.valid_up_to();
+            let Some(len) = error.error_len() else { break end };
+            append(out, &held[at..end]);
             append(out, REPLACEMENT);
-            bytes = &rest[len..];
-        }
+            at = end + len;
+        };
+        append(out, &held[at..end]);
+        held.drain(..end);
     }
 
     /// The bytes so far of an incomplete character at the end.
     #[inline]
     pub(super) fn held(&self) -> &[u8] {
-        &self.held[..self.len]
+        &self.held
     }
 
     /// Ends the text: an incomplete character becomes one U+FFFD.
     pub(super) fn flush(&mut self, out: &mut Vec<u8>) {
-        if self.len > 0 {
+        if !self.held.is_empty() {
             append(out, REPLACEMENT);
-            self.len = 0;
+            self.held.clear();
         }
     }
 }
@@ -96,9 +84,9 @@ mod tests {
                 decoder.push(part, &mut out);
                 // Only the incomplete character is held back.
                 let so_far = parts[..=index].concat();
-                let held = std::str::from_utf8(&so_far[so_far.len() - decoder.len..]);
-                prop_assert!(decoder.len == 0 || held.is_err_and(|error| error.error_len().is_none()));
-                let known = String::from_utf8_lossy(&so_far[..so_far.len() - decoder.len]).into_owned();
+                let held = std::str::from_utf8(&so_far[so_far.len() - decoder.held().len()..]);
+                prop_assert!(decoder.held().is_empty() || held.is_err_and(|error| error.error_len().is_none()));
+                let known = String::from_utf8_lossy(&so_far[..so_far.len() - decoder.held().len()]).into_owned();
                 prop_assert_eq!(&out, known.as_bytes());
             }
             decoder.flush(&mut out);

@@ -7,9 +7,8 @@ use crate::work::memory::{append, push};
 
 /// The code point that spells each byte.
 const SPELLED: [u16; 256] = spelled();
-/// The byte that each code point below U+0144 spells, or `NO_BYTE`.
-const BYTES: [u16; 0x144] = bytes();
-const NO_BYTE: u16 = u16::MAX;
+/// The byte that each code point below U+0144 spells.
+const BYTES: [Option<u8>; 0x144] = bytes();
 
 const fn is_printable(byte: u16) -> bool {
     matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF)
@@ -31,11 +30,11 @@ const fn spelled() -> [u16; 256] {
     table
 }
 
-const fn bytes() -> [u16; 0x144] {
-    let mut table = [NO_BYTE; 0x144];
+const fn bytes() -> [Option<u8>; 0x144] {
+    let mut table = [None; 0x144];
     let mut byte = 0;
     while byte < 256 {
-        table[SPELLED[byte] as usize] = byte as u16;
+        table[SPELLED[byte] as usize] = Some(byte as u8);
         byte += 1;
     }
     table
@@ -53,8 +52,7 @@ pub const fn spell(byte: u8) -> ([u8; 2], usize) {
 
 /// The byte that a code point spells.
 pub fn unspell(code_point: u32) -> Option<u8> {
-    let byte = *BYTES.get(code_point as usize)?;
-    (byte != NO_BYTE).then_some(byte as u8)
+    *BYTES.get(code_point as usize)?
 }
 
 /// Appends the bytes that `text` spells. If it has any other character, appends nothing and returns false.
