@@ -301,8 +301,11 @@ def test_the_memory_is_shared_and_read_only() -> None:
         assert not view.flags.writeable
     assert (memoryview(ids).format, memoryview(ids).readonly) == ("i", True)
     assert np.asarray(offsets).dtype == batch.offsets.dtype == np.int64
-    assert (memoryview(ids).tolist(), len(ids)) == (batch.ids.tolist(), 5)
+    assert list(ids) == ids.tolist() == batch.ids.tolist()
+    assert (len(ids), ids[0], ids[-1], repr(ids)) == (5, *batch.ids[[0, -1]].tolist(), "<ggtok.Buffer of 5 int32>")
     assert bytes(ids) == batch.ids.tobytes()
+    with pytest.raises(IndexError):
+        ids[5]
     first = batch[0]
     expected = first.tolist()
     del batch, ids, offsets, view

@@ -112,6 +112,7 @@ SPECIAL_CALLS: dict[str, Callable[..., object]] = {
     "_ggtok.Buffer.__dlpack__": lambda stream, max_version, dl_device, copy: FLAT.ids().__dlpack__(
         stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
     ),
+    "_ggtok.Buffer.__iter__": lambda: list(FLAT.ids()),
     "_ggtok.Buffer.__buffer__": lambda: memoryview(FLAT.ids()),  # type: ignore[arg-type, unused-ignore]
     "Tokenizer.from_sentencepiece": lambda source, vocab_size: ggtok.Tokenizer.from_sentencepiece(
         ending(source), vocab_size=vocab_size
@@ -233,6 +234,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "_ggtok.id_of_piece": {"piece": b"a"},
     "_ggtok.FlatBatch.__new__": {"ids": bytes(8), "offsets": struct.pack("<3q", 0, 0, 2)},
     "_ggtok.Tokenizer.__new__": {"metadata": METADATA},
+    "_ggtok.Buffer.__getitem__": {"key": 1},
     "_ggtok.compile_charsmap": {"name": "identity"},
     "_ggtok.Trainer.__new__": {"kind": "bpe", "settings": settings_of("bpe"), "memory": None},
     "_ggtok.Trainer.push": {"first": 0},

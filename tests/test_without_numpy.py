@@ -45,7 +45,7 @@ def test_batches() -> None:
         assert pickle.loads(pickle.dumps(batch)) == batch == tok.encode_batch(iter(["one text", "and another", ""]))
         assert repr(batch) == "<ggtok.Batch of 3 texts, 4 tokens>"
         ids, offsets = batch.buffers()
-        assert memoryview(ids).tolist() == [6053, 7301, 6019, 7237] and memoryview(offsets).tolist() == [0, 2, 4, 4]
+        assert memoryview(ids).tolist() == [6053, 7301, 6019, 7237] and offsets.tolist() == [0, 2, 4, 4]
         ids, mask = batch.pad(3, side="left")
         assert ids.shape == mask.shape == (3, 3) and ids.format == "i" and mask.format == "?"
         assert ids.tolist() == [[12991, 6053, 7301], [12991, 6019, 7237], [12991] * 3]

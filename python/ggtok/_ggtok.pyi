@@ -1,6 +1,6 @@
 """The Rust part of ggtok, as `rust/python/src` defines it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import GenericAlias, ModuleType
 from typing import (
     Any,
@@ -834,13 +834,13 @@ class Array:
 class Buffer:
     """Numbers in memory that other libraries read without copying them: a row of them, or rows of one length.
 
-    It has the buffer protocol and, if numpy is installed, DLPack (`torch.from_dlpack(buffer)`,
-    `jax.numpy.from_dlpack(buffer)`). Items are read through another object: `memoryview(buffer)`,
-    `numpy.asarray(buffer)`. The memory cannot be written to. Made by `Batch.buffers`.
+    It has the buffer protocol (`memoryview(buffer)`, `numpy.asarray(buffer)`) and, if numpy is installed, DLPack
+    (`torch.from_dlpack(buffer)`, `jax.numpy.from_dlpack(buffer)`). The memory cannot be written to. Made by
+    `Batch.buffers`.
 
     >>> import ggtok
     >>> ids, offsets = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another"]).buffers()
-    >>> ids.dtype, ids.shape, memoryview(ids).tolist(), memoryview(offsets)[-1]
+    >>> ids.dtype, ids.shape, ids.tolist(), memoryview(offsets)[-1]
     ('int32', (4,), [6053, 7301, 6019, 7237], 4)
     """
 
@@ -853,7 +853,12 @@ class Buffer:
         """How many items there are in each dimension."""
 
     def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[int]: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+    def tolist(self) -> list[Any]:
+        """The items as Python objects: a list, or a list of lists."""
+
     def __dlpack__(self, **options: Any) -> Any:
         """The memory as a DLPack capsule, made by numpy; called by `from_dlpack` of other libraries.
 

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyIterator, PyMemoryView, PyTuple};
 
 use crate::arrays::import_numpy;
 
@@ -102,6 +102,24 @@ impl Buffer {
 
     fn __len__(&self) -> usize {
         self.shape[0] as usize
+    }
+
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        PyMemoryView::from(slf.as_any())?.get_item(index)
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        PyMemoryView::from(slf.as_any())?.try_iter()
+    }
+
+    #[doc = doc!(Buffer.tolist)]
+    fn tolist<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        PyMemoryView::from(slf.as_any())?.call_method0("tolist")
+    }
+
+    fn __repr__(&self) -> String {
+        let shape: Vec<String> = self.shape.iter().map(isize::to_string).collect();
+        format!("<ggtok.Buffer of {} {}>", shape.join(" x "), self.dtype())
     }
 
     // SAFETY: Python calls this with a view to be filled in.
