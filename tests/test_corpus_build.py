@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import ggtok
 import pyarrow as pa
@@ -23,8 +23,9 @@ import pytest
 from ggtok.corpus import build, info, reading, run, verify
 from ggtok.corpus.child import Child
 from ggtok.corpus.documents import Watch
-from ggtok.corpus.writing import writer_of
+from ggtok.corpus.settings import Format
 from ggtok.errors import CorpusError, GgtokError
+from shard_rows import rows_of
 
 MB = 1 << 20
 BPE = ggtok.Tokenizer.builtin("bpe")
@@ -60,8 +61,7 @@ def ids_of(folder: Path) -> list[list[int]]:
     """The tokens of every document, in the order of the shards."""
     found = info(folder)
     names = dict.fromkeys(file.name.split(".")[0] for file in found.files)
-    format = writer_of(found.settings["writing"]["format"])
-    return [ids.tolist() for name in names for ids in format.read(folder / name)]
+    return [ids for name in names for ids in rows_of(folder / name, found.format)]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -427,7 +427,7 @@ def test_verify_finds_tokens_of_another_text(tmp_path: Path) -> None:
     write_jsonl(source, [{"text": "one test"}, {"text": "another"}])
     found = verify(tmp_path / "out", tokenizer="bpe")
     assert not found.is_right
-    assert "row 1 does not have the tokens" in found.problems[0]
+    assert found.problems == ["shard 00000: 00000.bin does not have the tokens or masks of its documents"]
     assert "another tokenizer" in verify(tmp_path / "out", tokenizer="spm").problems[0]
     source.unlink()
     found = verify(tmp_path / "out")
@@ -437,6 +437,41 @@ def test_verify_finds_tokens_of_another_text(tmp_path: Path) -> None:
     (tmp_path / "out" / "vocabulary.gguf").unlink()
     with pytest.raises(CorpusError, match=r"it has no vocabulary\.gguf: give the tokenizer"):
         verify(tmp_path / "out")
+
+
+@pytest.mark.parametrize("format", get_args(Format))
+@pytest.mark.parametrize("options", [{}, {"shuffle": 1}, {"pack": 16, "trainer": "trl"}], ids=["", "shuffle", "pack"])
+def test_verify_compares_every_format(tmp_path: Path, format: Any, options: dict[str, Any]) -> None:
+    if "pack" in options and format not in ("parquet", "arrow"):
+        return
+    rows = [{"text": text} for text in texts(300, 1)]
+    source = write_jsonl(tmp_path / "a.jsonl", rows)
+    build([source], tmp_path / "out", tokenizer=BPE, format=format, **options)
+    for sample in (1, 10, None):
+        assert verify(tmp_path / "out", sample=sample).problems == []
+    rows[-1]["text"] = rows[-1]["text"][::-1]
+    write_jsonl(source, rows)
+    (problem,) = verify(tmp_path / "out", sample=None).problems
+    assert problem.endswith("does not have the tokens or masks of its documents")
+
+
+@pytest.mark.parametrize("format", get_args(Format))
+def test_verify_says_which_files_are_damaged(tmp_path: Path, format: Any) -> None:
+    source = write_jsonl(tmp_path / "a.jsonl", [{"text": text} for text in texts(300, 1)])
+    options: dict[str, Any] = {"max_length": 100, "too_long": "split", "overlap": 9}  # with masks
+    built = build([source], tmp_path / "out", tokenizer=BPE, format=format, **options)
+    for path in built.files:
+        whole = path.read_bytes()
+        for damaged in (whole[: len(whole) // 3], whole[:3], b"", None, whole + b"more", whole[:-9] + bytes(9)):
+            path.unlink(missing_ok=True)
+            if damaged is not None:
+                path.write_bytes(damaged)
+            problems = verify(tmp_path / "out", sample=None).problems
+            assert problems[0].startswith(f"{path.name} is ")
+            if not (format == "arrow" and damaged == whole + b"more"):  # which Arrow does not see
+                assert f"shard 00000: {path.name}" in problems[1]
+        path.write_bytes(whole)
+    assert verify(tmp_path / "out", sample=None).problems == []
 
 
 def test_verify_says_that_a_vocabulary_changes_texts(tmp_path: Path) -> None:

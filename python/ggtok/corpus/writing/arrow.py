@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...errors import CorpusError
@@ -27,9 +26,3 @@ class ArrowWriter(TableWriter):
         name = self._writing.compression
         options = pa.ipc.IpcWriteOptions(compression=None if name == "none" else name, use_threads=False)
         return pa.ipc.new_file(self._file, schema, options=options)
-
-    @staticmethod
-    def contents(source: pa.NativeFile, names: tuple[str, ...]) -> Iterator[pa.Table]:
-        """As in `TableWriter`."""
-        file = pa.ipc.open_file(source)
-        return (pa.Table.from_batches([file.get_batch(number)]) for number in range(file.num_record_batches))
