@@ -81,9 +81,7 @@ def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
 def _write(job: Job, blocks: Iterator[Block], shard: Shard, files: ShardFiles, watch: Watch) -> None:
     """Writes the documents of a shard in their final order, and adds up their figures."""
     settings, rejected = job.settings, None
-    writer = writer_of(settings.writing.format)
-    names = prefixes(shard.name, settings)
-    stages = [Stages(settings, name, writer(files.named(name), settings.writing)) for name in names]
+    stages = stages_of(settings, files)
     for block in blocks:
         encoded = encode_block(block, job.tokenizer, settings.encoding, job.threads)
         for bad in encoded.bad:
@@ -104,11 +102,6 @@ def _write(job: Job, blocks: Iterator[Block], shard: Shard, files: ShardFiles, w
         add(shard.packing, stage.flush())
         stage.sink.close()
     shard.lengths = dict(sorted(shard.lengths.items()))
-
-
-def prefixes(shard: str, settings: Settings) -> list[str]:
-    """What the names of a shard's files start with: those to train with, and those for validation if there are any."""
-    return [shard, VALIDATION + shard] if settings.validation else [shard]
 
 
 class Stages:
@@ -143,6 +136,13 @@ class Stages:
     def _pass(self, table: pa.Table) -> None:
         self.num_rows += table.num_rows
         self.sink.write(table)
+
+
+def stages_of(settings: Settings, files: ShardFiles) -> list[Stages]:
+    """The stages of a shard's documents to train with, and of those for validation if there is a share for it."""
+    writer = writer_of(settings.writing.format)
+    names = [files.name, VALIDATION + files.name] if settings.validation else [files.name]
+    return [Stages(settings, name, writer(files.named(name), settings.writing)) for name in names]
 
 
 def selected(table: pa.Table, settings: Settings, inputs: list[Input]) -> pa.Table:

@@ -34,7 +34,7 @@ from .manifest import VOCABULARY, Manifest, Shard
 from .overview import manifest_of
 from .packages import check_packages, np, pa, xxhash
 from .settings import Settings, Writing
-from .shard import Job, Stages, prefixes, selected
+from .shard import Job, selected, stages_of
 from .sources import Input, path_at
 from .table import encode_block
 from .writing import writer_of
@@ -211,11 +211,10 @@ def _compare(
     With a limit, they are made from about as many documents as it takes until some are written, and compared with the
     start of the files. Raises `CorpusError` if one of them is different or damaged.
     """
-    settings, names = job.settings, prefixes(shard.name, job.settings)
-    writer, hashes = writer_of(settings.writing.format), {file.xxh128 for file in shard.files}
+    settings, hashes = job.settings, {file.xxh128 for file in shard.files}
     compared, is_whole = 0, False
     with TemporaryDirectory(prefix="ggtok-") as made, ShardFiles(Path(made), shard.name) as files:
-        stages = [Stages(settings, name, writer(files.named(name), settings.writing)) for name in names]
+        stages = stages_of(settings, files)
         for block in blocks:
             table = encode_block(block, job.tokenizer, settings.encoding, job.threads).table
             wanted = table.slice(0, None if limit is None else limit - compared)
@@ -242,7 +241,8 @@ def _compare(
             if not is_same:
                 raise CorpusError(f"{part.final} does not have the tokens or masks of its documents")
     found.documents += compared
-    found.masks += compared * (settings.writing.assistant_mask and writer.has_masks)
+    has_masks = settings.writing.assistant_mask and writer_of(settings.writing.format).has_masks
+    found.masks += compared if has_masks else 0
 
 
 def _holds(file: Path, made: Path, writing: Writing, is_whole: bool) -> bool:

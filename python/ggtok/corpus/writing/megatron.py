@@ -24,7 +24,7 @@ from .tokens import TokenWriter
 
 
 class MegatronWriter(TokenWriter):
-    """Holds 20 bytes for each document while it closes."""
+    """Holds 28 bytes for each document while it closes."""
 
     suffixes, at_end = (".bin", ".idx"), (".idx",)
     has_masks = False
@@ -36,14 +36,11 @@ class MegatronWriter(TokenWriter):
 
     def close(self) -> None:
         lengths = np.concatenate(self._lengths)
-        documents = np.zeros(len(lengths) + 1, "<i8")
-        np.cumsum(lengths > 0, out=documents[1:])
+        documents = np.cumsum(np.append(0, lengths > 0), dtype="<i8")
         lengths = lengths[lengths > 0]
-        starts = np.zeros(len(lengths) + 1, "<i8")
-        np.cumsum(lengths, out=starts[1:])
-        starts *= self._dtype.itemsize
+        starts = (np.cumsum(lengths, dtype=np.int64) - lengths) * self._dtype.itemsize
         code = 8 if self._dtype.itemsize == 2 else 4
         self._idx.write(struct.pack("<9sQBQQ", b"MMIDIDX", 1, code, len(lengths), len(documents)))
         self._idx.write(lengths.astype("<i4", copy=False).data)
-        self._idx.write(starts[:-1].data)
+        self._idx.write(starts.astype("<i8", copy=False).data)
         self._idx.write(documents.data)
