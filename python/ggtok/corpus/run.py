@@ -10,7 +10,7 @@ The main thread shows the progress and takes signals. Workers add to the counts,
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -40,7 +40,7 @@ from .table import encode_block
 from .writing import writer_of
 
 POLL = 0.1
-"""Seconds after which signals are looked at, even if no worker says anything."""
+"""Seconds after which the progress is shown and signals are looked at."""
 
 BATCH = 64
 """Files that are surveyed as one piece of work."""
@@ -93,7 +93,7 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
     folder, state = job.folder, State()
     call = partial(_on_threads, threads=threads, state=state, progress=progress)
     with folder.locked():
-        before = Manifest.read(folder, is_locked=True)
+        before = Manifest.read(folder)
         if before is None and (other := sorted(folder.sizes().keys() - {LOCK})):
             problem = f"it holds {other[0]}, but no {MANIFEST}: choose an empty folder"
             raise CorpusError(problem, source=str(folder.at()))
@@ -123,7 +123,7 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         budget = Budget(manifest)
         missing = [] if budget.is_reached else [task for task in tasks if task.name not in all_done]
         manifest.complete = before is not None and before.complete and not missing
-        if before is None or replace(manifest, totals=before.totals) != before:
+        if before is None or not manifest.complete or replace(manifest, totals=before.totals) != before:
             manifest.write(folder)
         most = sum((inf if each.rows is None else each.rows) * ceil(each.input.weight) for each in surveys)
         state.shards, sums, guard = len(manifest.shards), manifest.sums(), Lock()
@@ -262,20 +262,17 @@ def _on_threads(
 
     The first exception, or Ctrl-C, ends all of them: `send` raises in them.
     """
-    guard, changed, stop = Lock(), Event(), Event()
-    num_left, shown = len(items), replace(state)
+    guard, stop, shown = Lock(), Event(), replace(state)
 
     def send(done: tuple[int, int, int]) -> None:
         with guard:
             state.bytes += done[0]
             state.documents += done[1]
             state.tokens += done[2]
-        changed.set()
         if stop.is_set():
             raise _Stopped
 
     def call(item: Any) -> Result:
-        nonlocal num_left
         READER.watch = partial(send, (0, 0, 0))
         try:
             READER.watch()
@@ -283,10 +280,6 @@ def _on_threads(
         except BaseException:
             stop.set()
             raise
-        finally:
-            with guard:
-                num_left -= 1
-            changed.set()
 
     def update() -> None:
         finished = [*state.finished]
@@ -296,11 +289,11 @@ def _on_threads(
     with ThreadPoolExecutor(max(min(threads, len(items)), 1)) as pool:
         futures = [pool.submit(call, item) for item in items]
         try:
-            while num_left:
-                changed.wait(POLL)
-                changed.clear()
-                update()
-                progress(shown)
+            for future in futures:
+                while not future.done():
+                    update()
+                    progress(shown)
+                    wait([future], POLL)
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
