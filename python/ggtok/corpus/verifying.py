@@ -86,6 +86,8 @@ def verify(
 ) -> Verification:
     """Checks that a corpus is what its manifest says, and that its tokens are those of its documents.
 
+    The files of one shard after the other are made again, in the temporary folder.
+
     Args:
         folder: The folder that `build` wrote, or its URL.
         tokenizer: As in `build`. Default: the vocabulary that is kept in the folder.
@@ -182,8 +184,7 @@ def _check_documents(job: Job, shards: list[Shard], limit: int | None, found: Ve
             if task.name not in streams:
                 streams = {task.name: Documents(inputs, task, settings, lambda *_: None)}
             blocks = streams[task.name].of_shard(Shard(shard.name))
-            with job.folder.fetched(file.name for file in shard.files) as local:
-                _compare(job, shard, blocks, local, limit, found)
+            _compare(job, shard, blocks, limit, found)
         except CorpusError as error:
             found.problems.append(f"shard {shard.name}: {error}")
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -203,15 +204,14 @@ def _gone(input: Input) -> str | None:
     return None if size == input.size else f"has {size:,} bytes now instead of {input.size:,}"
 
 
-def _compare(
-    job: Job, shard: Shard, blocks: Iterator[Block], folder: Path, limit: int | None, found: Verification
-) -> None:
-    """Makes the files of a shard again, and compares their hashes, and if these differ what is in a local folder.
+def _compare(job: Job, shard: Shard, blocks: Iterator[Block], limit: int | None, found: Verification) -> None:
+    """Makes the files of a shard again, and compares their hashes, and if these differ the files.
 
     With a limit, they are made from about as many documents as it takes until some are written, and compared with the
     start of the files. Raises `CorpusError` if one of them is different or damaged.
     """
     settings, hashes = job.settings, {file.xxh128 for file in shard.files}
+    writer = writer_of(settings.writing.format)
     compared, is_whole = 0, False
     with TemporaryDirectory(prefix="ggtok-") as made, ShardFiles(Path(made), shard.name) as files:
         stages = stages_of(settings, files)
@@ -232,28 +232,26 @@ def _compare(
             stage.sink.close()
         for part in files.parts:
             part.flush()
-            if is_whole and part.digest.hexdigest() in hashes:
+            if part.digest.hexdigest() in hashes if is_whole else part.final.endswith(writer.at_end):
                 continue
             try:
-                is_same = _holds(folder / part.final, Path(part.name), settings.writing, is_whole)
+                with job.folder.fetched([part.final]) as local:
+                    is_same = _holds(local / part.final, Path(part.name), settings.writing, is_whole)
             except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
                 raise CorpusError(f"this cannot be read: {error}", source=part.final) from error
             if not is_same:
                 raise CorpusError(f"{part.final} does not have the tokens or masks of its documents")
     found.documents += compared
-    has_masks = settings.writing.assistant_mask and writer_of(settings.writing.format).has_masks
-    found.masks += compared if has_masks else 0
+    if settings.writing.assistant_mask and writer.has_masks:
+        found.masks += compared
 
 
 def _holds(file: Path, made: Path, writing: Writing, is_whole: bool) -> bool:
-    """Whether a file has what was made again, and nothing else if that is all. What is written at the end has to be.
+    """Whether a file has what was made again, and nothing else if that is all.
 
     Of tables the rows are compared, and of gzip the text: their bytes depend on the version of pyarrow and of zlib.
     """
-    writer = writer_of(writing.format)
-    if file.name.endswith(writer.at_end) and not is_whole:
-        return True
-    if not writer.is_table:
+    if not writer_of(writing.format).is_table:
         opened = gzip.open if file.suffix == ".gz" else open
         with opened(file, "rb") as old_bytes, opened(made, "rb") as new_bytes:
             while data := new_bytes.read(CHUNK):
