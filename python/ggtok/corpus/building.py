@@ -238,6 +238,8 @@ def build(
     ):
         if is_given and not getattr(writer_of(format), trait):
             raise CorpusError(f"{name} is for the {formats_with(trait)}: {format} has no place for it")
+    if (format, compression) == ("arrow", "snappy"):
+        raise CorpusError("Arrow files can be compressed with zstd and lz4, not with snappy")
     if too_long == "split" and {first, *joined} & {*kept}:
         raise CorpusError("split repeats the columns that are kept in each piece, so keep cannot name the text")
     if pack is not None and kept:

@@ -78,9 +78,8 @@ def main() -> None:
                 task, inputs = pickle.load(receive)
             except EOFError:
                 return
-            job.inputs[:] = [inputs.get(number) for number in range(max(inputs) + 1)]
             try:
-                for shard in make_shards(job, task, answer):
+                for shard in make_shards(replace(job, inputs=inputs), task, answer):
                     answer(shard)
             except BrokenPipeError:
                 return

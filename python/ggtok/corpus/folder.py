@@ -94,16 +94,10 @@ class Folder:
         """A local folder with some of the files."""
         yield self.local
 
-    def records(self, is_locked: bool) -> list[tuple[str, bytes]]:
-        """The records of the journal, each with its name. A last line that was cut short is left out.
-
-        That line is removed if no other run can be writing it.
-        """
+    def records(self) -> list[tuple[str, bytes]]:
+        """The records of the journal, each with its name. A last line that was cut short is left out."""
         data = self.read(self.journal) or b""
         whole = data[: data.rfind(b"\n") + 1]
-        if is_locked and len(whole) < len(data):
-            with explained(self.journal), open(self.local / self.journal, "r+b", opener=no_follow) as file:
-                file.truncate(len(whole))
         return [(f"line {number}", line) for number, line in enumerate(whole.splitlines(), 1)]
 
     def record(self, shard: str, data: bytes) -> None:
@@ -211,7 +205,7 @@ class RemoteFolder(Folder):
                     files.get_file(path, os.path.join(folder, name))
             yield Path(folder)
 
-    def records(self, is_locked: bool) -> list[tuple[str, bytes]]:
+    def records(self) -> list[tuple[str, bytes]]:
         with self._store(self.journal) as (files, path):
             names = files.find(path)
             found = files.cat(names) if names else {}

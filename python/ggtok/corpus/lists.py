@@ -8,11 +8,10 @@ document.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 from ..errors import CorpusError
-from .blocks import BOUNDARIES, IDS, MASK, num_tokens, picked
+from .blocks import IDS, MASK, num_tokens, picked
 from .packages import np, npt, pa
 
 Lengths: TypeAlias = "npt.NDArray[np.int32]"
@@ -44,15 +43,6 @@ def rows(column: pa.ChunkedArray) -> Iterator[npt.NDArray[Any]]:
     """The values of each list of a column."""
     for sizes, values in lists(column):
         yield from np.split(values, np.cumsum(sizes)[:-1]) if len(sizes) else ()
-
-
-def documents(table: pa.Table, column: str) -> Iterator[npt.NDArray[Any]]:
-    """The values of each list of a column; of packed sequences, those of each document."""
-    if BOUNDARIES not in table.column_names:
-        yield from rows(table[column])
-        return
-    for row, bounds in zip(rows(table[column]), rows(table[BOUNDARIES]), strict=True):
-        yield from (row[start:end] for start, end in pairwise(bounds))
 
 
 def short(arrays: Iterable[pa.LargeListArray], kind: pa.DataType) -> pa.ChunkedArray:

@@ -1,8 +1,9 @@
 """What a folder of a corpus holds, and how it was made: `manifest.json`, and while shards are missing, a journal.
 
-The manifest is written twice: without shards before the first one is made, and with all of them at the end. Between the
-two, each finished shard adds a record to the journal, so that a run that is started again knows what is done. Neither
-holds a thread or a machine, nor a time but those of the inputs: the same inputs and settings give the same bytes.
+The manifest is written twice: before a shard is made, with those that are there, and with all of them at the end.
+Between the two, each finished shard adds a record to the journal, so that a run that is started again knows what is
+done. Neither holds a thread or a machine, nor a time but those of the inputs: the same inputs and settings give the
+same bytes.
 
 A *run* makes what a list of inputs needs, however often it is stopped. If inputs were added, removed or changed since,
 the next run begins. It keeps the shards of the runs before whose inputs are as they were.
@@ -145,7 +146,7 @@ class Manifest:
     shards: list[Shard] = field(default_factory=list)
 
     @classmethod
-    def read(cls, folder: Folder, *, is_locked: bool = False) -> Manifest | None:
+    def read(cls, folder: Folder) -> Manifest | None:
         """The manifest of a folder with the shards of its journal. `None` if there is none.
 
         Raises `CorpusError` if it is damaged, or written by a later version.
@@ -165,7 +166,7 @@ class Manifest:
             problem = f"this cannot be read as the manifest of a corpus: {error}"
             raise CorpusError(problem, source=str(folder.at(MANIFEST))) from error
         if not manifest.complete:
-            _add_journal(folder, manifest, is_locked)
+            _add_journal(folder, manifest)
         return manifest
 
     def write(self, folder: Folder) -> None:
@@ -230,11 +231,11 @@ def _bytes(value: Manifest | Input | Shard, without: tuple[str, ...] = (), inden
     return json.dumps(data, indent=indent, ensure_ascii=False, default=asdict).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def _add_journal(folder: Folder, manifest: Manifest, is_locked: bool) -> None:
+def _add_journal(folder: Folder, manifest: Manifest) -> None:
     """Adds the shards of a journal to its manifest. Those of an earlier run are not in it any more."""
     shards, place = {shard.name: shard for shard in manifest.shards}, ""
     try:
-        for place, data in folder.records(is_locked):
+        for place, data in folder.records():
             shard: Shard = typed(json.loads(data), Shard, place)
             shard.check(place, manifest)
             if shard.run == manifest.run:

@@ -10,15 +10,15 @@ The main thread shows the progress and takes signals. Workers add to the counts,
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from itertools import chain
 from math import ceil, inf
 from threading import Event, Lock, local
-from typing import Any, TypeVar
+from typing import Any
 
 from .._ggtok import __version__
 from ..chat.templates import chosen
@@ -40,7 +40,7 @@ from .table import encode_block
 from .writing import writer_of
 
 POLL = 0.1
-"""Seconds after which signals are looked at, even if no worker says anything."""
+"""Seconds after which the progress is shown and signals are looked at."""
 
 BATCH = 64
 """Files that are surveyed as one piece of work."""
@@ -53,8 +53,6 @@ SHORT = 1 << 16
 
 BINS = 1 << 16
 """Parts of a source by the hashes of its documents, whose tokens are counted."""
-
-Result = TypeVar("Result")
 
 
 @dataclass
@@ -93,7 +91,7 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
     folder, state = job.folder, State()
     call = partial(_on_threads, threads=threads, state=state, progress=progress)
     with folder.locked():
-        before = Manifest.read(folder, is_locked=True)
+        before = Manifest.read(folder)
         if before is None and (other := sorted(folder.sizes().keys() - {LOCK})):
             problem = f"it holds {other[0]}, but no {MANIFEST}: choose an empty folder"
             raise CorpusError(problem, source=str(folder.at()))
@@ -123,7 +121,7 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
         budget = Budget(manifest)
         missing = [] if budget.is_reached else [task for task in tasks if task.name not in all_done]
         manifest.complete = before is not None and before.complete and not missing
-        if before is None or replace(manifest, totals=before.totals) != before:
+        if before is None or not manifest.complete or replace(manifest, totals=before.totals) != before:
             manifest.write(folder)
         most = sum((inf if each.rows is None else each.rows) * ceil(each.input.weight) for each in surveys)
         state.shards, sums, guard = len(manifest.shards), manifest.sums(), Lock()
@@ -142,8 +140,7 @@ def run(job: Job, threads: int, progress: Progress, options: Options) -> Manifes
 
         if not manifest.complete:
             _keep_vocabulary(job)
-        with suppress(_Stopped):
-            _make(job, missing, threads, note, call)
+        _make(job, missing, threads, note, call)
         if budget.is_reached:
             manifest.shards = budget.shards
             remove_unlisted(folder, manifest)
@@ -256,37 +253,31 @@ def _make(job: Job, missing: list[Task], threads: int, note: Callable[[Shard], N
 
 
 def _on_threads(
-    function: Callable[[Any, Watch], Result], items: list[Any], threads: int, state: State, progress: Progress
-) -> list[Result]:
+    function: Callable[[Any, Watch], Any], items: list[Any], threads: int, state: State, progress: Progress
+) -> list[Any]:
     """Calls a function for each item, on several threads. What it sends is added to the state, which this thread shows.
 
-    The first exception, or Ctrl-C, ends all of them: `send` raises in them.
+    The first exception, or Ctrl-C, ends all of them: `send` raises in them. So does `_Stopped`, which is no failure.
     """
-    guard, changed, stop = Lock(), Event(), Event()
-    num_left, shown = len(items), replace(state)
+    guard, stop, shown = Lock(), Event(), replace(state)
 
     def send(done: tuple[int, int, int]) -> None:
         with guard:
             state.bytes += done[0]
             state.documents += done[1]
             state.tokens += done[2]
-        changed.set()
         if stop.is_set():
             raise _Stopped
 
-    def call(item: Any) -> Result:
-        nonlocal num_left
+    def call(item: Any) -> Any:
         READER.watch = partial(send, (0, 0, 0))
         try:
             READER.watch()
             return function(item, send)
-        except BaseException:
+        except BaseException as error:
             stop.set()
-            raise
-        finally:
-            with guard:
-                num_left -= 1
-            changed.set()
+            if not isinstance(error, _Stopped):
+                raise
 
     def update() -> None:
         finished = [*state.finished]
@@ -296,25 +287,21 @@ def _on_threads(
     with ThreadPoolExecutor(max(min(threads, len(items)), 1)) as pool:
         futures = [pool.submit(call, item) for item in items]
         try:
-            while num_left:
-                changed.wait(POLL)
-                changed.clear()
-                update()
-                progress(shown)
+            for number in range(len(futures)):
+                while not futures[number].done():
+                    update()
+                    progress(shown)
+                    wait([futures[number]], POLL)
         finally:
             stop.set()
             pool.shutdown(cancel_futures=True)
             update()
     progress(shown)
-    errors = (future.exception() for future in futures if not future.cancelled())
-    failure = next((error for error in errors if error is not None and not isinstance(error, _Stopped)), None)
     try:
-        if failure is not None:
-            raise failure
-        return [future.result() for future in futures]
+        return [*map(Future.result, futures)]
     finally:
-        # An error whose traceback leads back to it would keep the tokenizer alive until the cycle collector runs.
-        del errors, failure, futures
+        # A variable that leads to an error in whose traceback it is would keep the tokenizer until the collector runs.
+        del futures
 
 
 def _begun(job: Job) -> Manifest:

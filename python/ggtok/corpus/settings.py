@@ -112,14 +112,8 @@ def encoding_of(
     tools, template, template_text, variables, mask, shape, date = chat
     without_surrogates("template_text", template_text)
     named = tuple(mapping("variables", variables or {}).items())
-    given = {
-        "tools": tools,
-        "template": template,
-        "template_text": template_text,
-        "variables": named or None,
-        "mask": None if mask == "turn" else mask,
-        "date": date,
-    }
+    given = {"tools": tools, "template": template, "template_text": template_text, "variables": named or None}
+    given |= {"mask": None if mask == "turn" else mask, "date": date}
     is_chat = messages is not None or shape is not None
     if wrong := next((name for name, value in given.items() if value is not None and not is_chat), None):
         raise CorpusError(f"{wrong} is for conversations: give messages too")

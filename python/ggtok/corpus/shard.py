@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from ..errors import CorpusError
 from ..tokenizer.base import BaseTokenizer
@@ -23,7 +23,7 @@ from .shuffling import Shuffler
 from .sources import Input
 from .sums import add
 from .table import encode_block
-from .writing import writer_of
+from .writing import ShardWriter, writer_of
 from .writing.shard_files import ShardFiles
 
 REJECTED = ".rejected.jsonl"
@@ -81,9 +81,7 @@ def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
 def _write(job: Job, blocks: Iterator[Block], shard: Shard, files: ShardFiles, watch: Watch) -> None:
     """Writes the documents of a shard in their final order, and adds up their figures."""
     settings, rejected = job.settings, None
-    writer = writer_of(settings.writing.format)
-    names = prefixes(shard.name, settings)
-    stages = [Stages(settings, name, writer(files.named(name), settings.writing)) for name in names]
+    stages = stages_of(settings, files)
     for block in blocks:
         encoded = encode_block(block, job.tokenizer, settings.encoding, job.threads)
         for bad in encoded.bad:
@@ -101,30 +99,18 @@ def _write(job: Job, blocks: Iterator[Block], shard: Shard, files: ShardFiles, w
         shard.add(more)
         watch((more.input_bytes, more.documents, more.tokens))
     for stage in stages:
-        add(shard.packing, stage.finish())
+        add(shard.packing, stage.flush())
+        stage.sink.close()
     shard.lengths = dict(sorted(shard.lengths.items()))
 
 
-def prefixes(shard: str, settings: Settings) -> list[str]:
-    """What the names of a shard's files start with: those to train with, and those for validation if there are any."""
-    return [shard, VALIDATION + shard] if settings.validation else [shard]
-
-
-class Sink(Protocol):
-    """What takes the documents to train with, or those for validation, in their final order."""
-
-    def write(self, table: pa.Table) -> None:
-        """Takes some of them."""
-
-    def close(self) -> None:
-        """Is called after the last ones."""
-
-
 class Stages:
-    """What documents pass between encoding and writing: splitting, shuffling and packing, if they are wanted."""
+    """What documents pass on the way to a writer: splitting, shuffling and packing, if they are wanted."""
 
-    def __init__(self, settings: Settings, shard: str, sink: Sink) -> None:
-        self._encoding, self._sink, self._write = settings.encoding, sink, sink.write
+    def __init__(self, settings: Settings, shard: str, sink: ShardWriter) -> None:
+        self._encoding, self.sink, self._write = settings.encoding, sink, self._pass
+        self.num_rows = 0
+        """How many rows have been written."""
         self._packer: Packer | None = None
         self._stages: list[Groups] = []
         if settings.writing.pack is not None and settings.writing.pad_id is not None:
@@ -141,12 +127,22 @@ class Stages:
             table = in_pieces(table, self._encoding.max_length, self._encoding.overlap)
         self._write(table)
 
-    def finish(self) -> dict[str, int]:
+    def flush(self) -> dict[str, int]:
         """Writes the others. Returns what the packer reports, if there is one."""
         for stage in self._stages:
             stage.flush()
-        self._sink.close()
         return {} if self._packer is None else self._packer.report
+
+    def _pass(self, table: pa.Table) -> None:
+        self.num_rows += table.num_rows
+        self.sink.write(table)
+
+
+def stages_of(settings: Settings, files: ShardFiles) -> list[Stages]:
+    """The stages of a shard's documents to train with, and of those for validation if there is a share for it."""
+    writer = writer_of(settings.writing.format)
+    names = [files.name, VALIDATION + files.name] if settings.validation else [files.name]
+    return [Stages(settings, name, writer(files.named(name), settings.writing)) for name in names]
 
 
 def selected(table: pa.Table, settings: Settings, inputs: list[Input]) -> pa.Table:

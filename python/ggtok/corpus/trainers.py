@@ -40,9 +40,6 @@ TRAINERS = {
     "torchtune": Trainer(ids="tokens", lengths="seq_lens", positions="input_pos"),
 }
 
-WRITTEN = {IDS: TRAINERS["torchtune"].ids, MASK: LABELS}
-"""Where columns are in a file for a trainer, if not under their names."""
-
 
 def is_token(group: pa.Table, length: int | None) -> npt.NDArray[np.bool_]:
     """Which values of a group of documents are tokens; of packed sequences of a length, the others are padding."""

@@ -2,38 +2,46 @@
 
 1. Every file of every shard is there, with its size and hash.
 2. The tokenizer is the one that the corpus was made with.
-3. The documents are read and encoded again, and go through the same stages as when they were written; what comes out is
-   compared with what the package that the format belongs to would read. Their tokens are decoded and compared with the
-   texts, too: a vocabulary that changes texts (lower case, spaces) does not give all of them back.
+3. The documents are read and encoded again, and written again into a temporary folder; what comes out is compared with
+   the files. Their tokens are decoded and compared with the texts, too: a vocabulary that changes texts (lower case,
+   spaces) does not give all of them back.
 4. Conversations are rendered again, with the template and the settings of the manifest. Their masks are compared too.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from ..errors import CorpusError
 from ..tokenizer.base import BaseTokenizer
 from ..tokenizer.numbers import at_least, num_threads
-from .blocks import IDS, MASK, Block
+from .blocks import IDS, Block
 from .building import TokenizerOrPath, opened
 from .continuing import task_of
 from .documents import Documents, parted
 from .folder import MANIFEST, Folder, folder_of
-from .lists import documents
+from .lists import rows
 from .manifest import VOCABULARY, Manifest, Shard
 from .overview import manifest_of
 from .packages import check_packages, np, pa, xxhash
-from .settings import Settings
-from .shard import Job, Stages, prefixes, selected
+from .settings import Settings, Writing
+from .shard import Job, selected, stages_of
 from .sources import Input, path_at
 from .table import encode_block
 from .writing import writer_of
+from .writing.shard_files import ShardFiles
+
+CHUNK = 1 << 20
+"""Bytes of a file that are compared at once."""
 
 SAMPLE = 1000
 """Documents of each shard that are encoded again, unless all of them are wanted."""
@@ -77,6 +85,8 @@ def verify(
     progress: Progress | None = None,
 ) -> Verification:
     """Checks that a corpus is what its manifest says, and that its tokens are those of its documents.
+
+    The files of one shard after the other are made again, in the temporary folder.
 
     Args:
         folder: The folder that `build` wrote, or its URL.
@@ -174,8 +184,7 @@ def _check_documents(job: Job, shards: list[Shard], limit: int | None, found: Ve
             if task.name not in streams:
                 streams = {task.name: Documents(inputs, task, settings, lambda *_: None)}
             blocks = streams[task.name].of_shard(Shard(shard.name))
-            with job.folder.fetched(file.name for file in shard.files) as local:
-                _compare(job, shard.name, blocks, local, limit, found)
+            _compare(job, shard, blocks, limit, found)
         except CorpusError as error:
             found.problems.append(f"shard {shard.name}: {error}")
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -195,59 +204,76 @@ def _gone(input: Input) -> str | None:
     return None if size == input.size else f"has {size:,} bytes now instead of {input.size:,}"
 
 
-def _compare(
-    job: Job, shard: str, blocks: Iterator[Block], folder: Path, limit: int | None, found: Verification
-) -> None:
-    """Compares the documents of a shard with its files, which are in a local folder.
+def _compare(job: Job, shard: Shard, blocks: Iterator[Block], limit: int | None, found: Verification) -> None:
+    """Makes the files of a shard again, and compares their hashes, and if these differ the files.
 
-    Raises `CorpusError` at the first difference, or if a file of the shard is damaged.
+    With a limit, they are made from about as many documents as it takes until some are written, and compared with the
+    start of the files. Raises `CorpusError` if one of them is different or damaged.
     """
-    settings, names = job.settings, prefixes(shard, job.settings)
-    parts = [_Part(folder / name, settings) for name in names]
-    stages = [Stages(settings, name, part) for name, part in zip(names, parts, strict=True)]
-    compared = 0
-    for block in blocks:
-        table = encode_block(block, job.tokenizer, settings.encoding, job.threads).table
-        wanted = table.slice(0, None if limit is None else limit - compared)
-        _decode(wanted, settings, job.tokenizer, found)
-        compared += wanted.num_rows
-        for stage, rows in zip(stages, parted(table, settings), strict=True):
-            stage.push(selected(rows, settings, job.inputs))
-        if limit is not None and sum(part.number for part in parts) >= limit:
-            break
-    else:
+    settings, hashes = job.settings, {file.xxh128 for file in shard.files}
+    writer = writer_of(settings.writing.format)
+    compared, is_whole = 0, False
+    with TemporaryDirectory(prefix="ggtok-") as made, ShardFiles(Path(made), shard.name) as files:
+        stages = stages_of(settings, files)
+        for block in blocks:
+            table = encode_block(block, job.tokenizer, settings.encoding, job.threads).table
+            wanted = table.slice(0, None if limit is None else limit - compared)
+            _decode(wanted, settings, job.tokenizer, found)
+            compared += wanted.num_rows
+            for stage, rows in zip(stages, parted(table, settings), strict=True):
+                stage.push(selected(rows, settings, job.inputs))
+            if compared == limit and any(stage.num_rows for stage in stages):
+                break
+        else:
+            is_whole = True
         for stage in stages:
-            stage.finish()
-    found.documents += compared
-    found.masks += compared * (MASK in parts[0].columns)
-
-
-class _Part:
-    """The files of a shard to train with, or for validation, read along with the tables that they were made from."""
-
-    def __init__(self, prefix: Path, settings: Settings) -> None:
-        format = writer_of(settings.writing.format)
-        self.columns = (IDS, MASK) if settings.writing.assistant_mask and format.has_masks else (IDS,)
-        self.number = 0
-        self._has_empty = format.has_empty
-        self._rows = zip(*(format.read(prefix, name) for name in self.columns), strict=False)
-
-    def write(self, table: pa.Table) -> None:
-        """Raises `CorpusError` if the next rows are not those of a table."""
-        for new in zip(*(documents(table, name) for name in self.columns), strict=True):
-            if not (len(new[0]) or self._has_empty):
+            if is_whole:
+                stage.flush()
+            stage.sink.close()
+        for part in files.parts:
+            part.flush()
+            if part.digest.hexdigest() in hashes if is_whole else part.final.endswith(writer.at_end):
                 continue
-            self.number += 1
-            old = next(self._rows, None)
-            if old is None or not np.array_equal(old[0], new[0]):
-                raise CorpusError(f"row {self.number} does not have the tokens of its documents")
-            if not np.array_equal(old[-1], new[-1]):
-                raise CorpusError(f"row {self.number} does not have the mask of its conversations")
+            try:
+                with job.folder.fetched([part.final]) as local:
+                    is_same = _holds(local / part.final, Path(part.name), settings.writing, is_whole)
+            except (pa.ArrowException, OSError, EOFError, zlib.error) as error:
+                raise CorpusError(f"this cannot be read: {error}", source=part.final) from error
+            if not is_same:
+                raise CorpusError(f"{part.final} does not have the tokens or masks of its documents")
+    found.documents += compared
+    if settings.writing.assistant_mask and writer.has_masks:
+        found.masks += compared
 
-    def close(self) -> None:
-        """Raises `CorpusError` if there are more rows."""
-        if next(self._rows, None) is not None:
-            raise CorpusError(f"it has rows after row {self.number}, which belong to no document")
+
+def _holds(file: Path, made: Path, writing: Writing, is_whole: bool) -> bool:
+    """Whether a file has what was made again, and nothing else if that is all.
+
+    Of tables the rows are compared, and of gzip the text: their bytes depend on the version of pyarrow and of zlib.
+    """
+    if not writer_of(writing.format).is_table:
+        opened = gzip.open if file.suffix == ".gz" else open
+        with opened(file, "rb") as old_bytes, opened(made, "rb") as new_bytes:
+            while data := new_bytes.read(CHUNK):
+                if old_bytes.read(len(data)) != data:
+                    return False
+            return not (is_whole and old_bytes.read(1))
+    from pyarrow.dataset import dataset
+
+    old, new = dataset(file, format=writing.format), dataset(made, format=writing.format)
+    names = {*new.schema.names} - {*writing.columns}
+    num_old, num_new = old.count_rows(), new.count_rows()
+    if num_old < num_new or (is_whole and num_old > num_new) or not names <= {*old.schema.names}:
+        return False
+    return all(
+        np.array_equal(*both) for name in names for both in zip(_rows(old, name), _rows(new, name), strict=False)
+    )
+
+
+def _rows(data: Any, name: str) -> Iterator[Any]:
+    """The lists of a column of a dataset."""
+    for batch in data.to_batches(columns=[name], batch_readahead=1, fragment_readahead=1, use_threads=False):
+        yield from rows(pa.chunked_array(batch.columns))
 
 
 def _decode(table: pa.Table, settings: Settings, tokenizer: BaseTokenizer, found: Verification) -> None:

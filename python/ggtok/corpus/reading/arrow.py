@@ -1,4 +1,4 @@
-"""Arrow files, streams (which `datasets` writes) and Feather, a record batch at a time.
+"""Arrow files (which Feather's are), and streams, which `datasets` writes, a record batch at a time.
 
 A batch is in memory as a whole. Files are not mapped: one that is truncated while it is read would end the process.
 """
@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...errors import CorpusError
 from ..blocks import BLOCK_SIZE, Block
 from ..packages import pa
 from ..settings import Reading
 from ..sources import Input
 from .columns import Batch, blocks, check, damaged, top
 
-FILE, FEATHER_1 = b"ARROW1", b"FEA1"
-"""How files of the random access format and of Feather's first version begin. Anything else is a stream."""
+FILE = b"ARROW1"
+"""How files of the random access format begin. Anything else is a stream."""
 
 
 def parts(source: Input, cut: int) -> list[tuple[int, int]]:
@@ -114,10 +113,6 @@ def _opened(source: Input) -> Iterator[tuple[Any, bool]]:
     """The bytes, and whether they are a file or a stream. What pyarrow raises about them becomes a `CorpusError`."""
     try:
         with source.open() as opened:
-            start = opened.read(len(FILE))
-            if start.startswith(FEATHER_1):
-                problem = "Feather's first version is not read: write it again with version 2"
-                raise CorpusError(problem, source=source.name)
-            yield opened, start == FILE
+            yield opened, opened.read(len(FILE)) == FILE
     except (pa.ArrowException, OSError) as error:
         raise damaged(source, error) from error

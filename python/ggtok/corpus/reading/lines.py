@@ -7,7 +7,6 @@ empty file that is one document.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -107,8 +106,7 @@ def _whole(source: Input, row: int, reading: Reading) -> Block:
         data = stream.read(MOST_LINE + 1)
         num_bytes = stream.position
     data = data.removeprefix(MARK)
-    buffers = [None, pa.py_buffer(array("q", [0, len(data)])), pa.py_buffer(data)]
-    texts = pa.Array.from_buffers(pa.large_utf8(), 1, buffers)
+    texts = pa.array([data], pa.large_binary()).view(pa.large_utf8())
     is_long = len(data) > MOST_LINE
     reasons = [f"the text has more than {MOST_LINE:,} bytes"] if is_long else [why for _, why, _ in broken(texts)]
     bad = [BadRow(source.name, row, reason, data[: BadRow.MOST_DATA]) for reason in reasons]

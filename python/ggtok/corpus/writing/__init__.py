@@ -1,17 +1,14 @@
-"""A file per output format: its class (`FlatWriter` in `flat`) writes the files of a shard, and reads them.
+"""A file per output format: its class (`FlatWriter` in `flat`) writes the files of a shard.
 
 `Format` in `settings` lists the formats by the names of their files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import ClassVar, get_args
 
-from ..blocks import IDS
-from ..packages import npt, pa
+from ..packages import pa
 from ..settings import Format, Writing
 from .shard_files import ShardFiles
 
@@ -20,18 +17,18 @@ class ShardWriter:
     """Writes the files of one shard, `PREFIX` with a suffix each.
 
     The bytes do not depend on how the documents are cut into tables. All methods raise `CorpusError` if a file cannot
-    be written or read.
+    be written.
     """
 
     suffixes: ClassVar[tuple[str, ...]]
     """The suffixes of its files."""
+    at_end: ClassVar[tuple[str, ...]] = ()
+    """Those of files that are written when it closes. What is in the others only grows."""
     is_table: ClassVar[bool] = False
     """Whether documents are rows: these carry columns, are packed, have a mask of padding and can be compressed."""
     has_index: ClassVar[bool] = False
     """Whether documents are listed by their ids, which `id_field` names. Its tables have the columns `ROW` and `SOURCE`
     too."""
-    has_empty: ClassVar[bool] = True
-    """Whether documents without tokens are written."""
     has_masks: ClassVar[bool] = True
     """Whether masks are written."""
 
@@ -48,15 +45,6 @@ class ShardWriter:
 
     def close(self) -> None:
         """Writes what is left. `ShardFiles.commit` does the rest."""
-
-    @classmethod
-    def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
-        """The tokens of each document of a shard in order, or those of each document in a packed sequence; with `MASK`
-        their masks.
-
-        Raises `CorpusError` if a file is damaged or the files do not fit together.
-        """
-        raise NotImplementedError
 
 
 def writer_of(format: Format) -> type[ShardWriter]:

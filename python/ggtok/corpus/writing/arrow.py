@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from ...errors import CorpusError
 from ..packages import pa
-from ..settings import Writing
-from .shard_files import ShardFiles
 from .tables import TableWriter
 
 
@@ -17,19 +13,8 @@ class ArrowWriter(TableWriter):
 
     suffixes = (".arrow",)
 
-    def __init__(self, files: ShardFiles, writing: Writing) -> None:
-        if writing.compression == "snappy":
-            raise CorpusError("Arrow files can be compressed with zstd and lz4, not with snappy", source=files.name)
-        super().__init__(files, writing)
-
     def open(self, schema: pa.Schema) -> Any:
         """As in `TableWriter`."""
         name = self._writing.compression
         options = pa.ipc.IpcWriteOptions(compression=None if name == "none" else name, use_threads=False)
         return pa.ipc.new_file(self._file, schema, options=options)
-
-    @staticmethod
-    def contents(source: pa.NativeFile, names: tuple[str, ...]) -> Iterator[pa.Table]:
-        """As in `TableWriter`."""
-        file = pa.ipc.open_file(source)
-        return (pa.Table.from_batches([file.get_batch(number)]) for number in range(file.num_record_batches))

@@ -14,20 +14,18 @@ The layout is as in datatrove 0.10.1, `TokenizedFile` in `pipeline/tokens/tokeni
 from __future__ import annotations
 
 from math import floor, log10
-from pathlib import Path
-from typing import Any
 
-from ...errors import CorpusError
-from ..packages import np, npt
+from ..packages import np
 from ..settings import Writing
 from .shard_files import ShardFiles
-from .tokens import TokenWriter, mapped
+from .tokens import TokenWriter
 
 
 class DatatroveWriter(TokenWriter):
     """Holds 12 bytes for each document while it closes."""
 
     suffixes = (".ds", ".ds.loss", ".ds.index", ".ds.metadata")
+    at_end = (".ds.index", ".ds.metadata")
     mask_suffix = ".ds.loss"
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
@@ -41,14 +39,6 @@ class DatatroveWriter(TokenWriter):
         num_tokens = int(ends[-1]) if len(ends) else 0
         lines = f"{self._tokenizer_name}|{self._dtype.itemsize}", str(num_tokens), rounded(num_tokens)
         self._metadata.write("\n".join(lines).encode())
-
-    @classmethod
-    def layout(cls, prefix: Path) -> tuple[str, npt.NDArray[Any]]:
-        """As in `TokenWriter`."""
-        itemsize = mapped(prefix, ".ds.metadata", "u1").tobytes().partition(b"\n")[0].rpartition(b"|")[2]
-        if itemsize not in (b"2", b"4"):
-            raise CorpusError("this does not say how many bytes a token has", source=f"{prefix.name}.ds.metadata")
-        return f"<u{itemsize.decode()}", np.insert(mapped(prefix, ".ds.index", "<u8"), 0, 0)
 
 
 def rounded(number: int) -> str:

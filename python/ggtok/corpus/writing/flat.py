@@ -19,9 +19,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import zlib
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from ...errors import CorpusError
@@ -29,7 +27,7 @@ from ..blocks import IDS, ROW, SOURCE, num_tokens, picked
 from ..packages import np, npt, pa, pc
 from ..settings import Writing
 from .shard_files import ShardFiles
-from .tokens import TokenWriter, mapped
+from .tokens import TokenWriter
 
 
 class FlatWriter(TokenWriter):
@@ -37,7 +35,7 @@ class FlatWriter(TokenWriter):
 
     suffixes = (".npy", ".csv.gz", ".mask")
     mask_suffix = ".mask"
-    has_index, has_empty = True, False
+    has_index = True
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
         super().__init__(files, writing)
@@ -68,24 +66,6 @@ class FlatWriter(TokenWriter):
         lines = io.StringIO()
         csv.writer(lines).writerows(zip(starts.tolist(), ends.tolist(), ids, sources, rows, strict=True))
         return lines.getvalue().encode()
-
-    @classmethod
-    def layout(cls, prefix: Path) -> tuple[str, npt.NDArray[Any]]:
-        """As in `TokenWriter`, of documents that have tokens. The size of `PREFIX.npy` says how many bits one has."""
-        path = prefix.with_name(f"{prefix.name}.csv.gz")
-        bounds = [0]
-        try:
-            with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-                for number, line in enumerate(csv.reader(file), 1):
-                    start, end = int(line[0]), int(line[1])
-                    if not bounds[-1] == start < end:
-                        problem = "a document does not start where the one before it ends"
-                        raise CorpusError(problem, source=path.name, row=number)
-                    bounds.append(end)
-        except (OSError, EOFError, zlib.error, csv.Error, IndexError, UnicodeDecodeError) as error:
-            raise CorpusError(f"this cannot be read: {error}", source=path.name) from error
-        is_short = len(mapped(prefix, ".npy", "u1")) == 2 * bounds[-1]
-        return cls.dtypes[not is_short], np.array(bounds)
 
 
 def _fields(table: pa.Table, name: str) -> list[str]:

@@ -16,24 +16,17 @@ The layout is as in megatron-core 0.16.1, `core/datasets/indexed_dataset.py`. Al
 from __future__ import annotations
 
 import struct
-from pathlib import Path
-from typing import Any
 
-from ...errors import CorpusError
-from ..packages import np, npt
+from ..packages import np
 from ..settings import Writing
 from .shard_files import ShardFiles
-from .tokens import TokenWriter, mapped
-
-MAGIC = b"MMIDIDX\0\0"
-HEADER = struct.Struct("<9sQBQQ")
-TYPES = {8: "<u2", 4: "<i4"}
+from .tokens import TokenWriter
 
 
 class MegatronWriter(TokenWriter):
-    """Holds 20 bytes for each document while it closes."""
+    """Holds 28 bytes for each document while it closes."""
 
-    suffixes = (".bin", ".idx")
+    suffixes, at_end = (".bin", ".idx"), (".idx",)
     has_masks = False
     most_short, dtypes = 65_499, ("<u2", "<i4")
 
@@ -43,33 +36,11 @@ class MegatronWriter(TokenWriter):
 
     def close(self) -> None:
         lengths = np.concatenate(self._lengths)
-        documents = np.zeros(len(lengths) + 1, "<i8")
-        np.cumsum(lengths > 0, out=documents[1:])
+        documents = np.cumsum(np.append(0, lengths > 0), dtype="<i8")
         lengths = lengths[lengths > 0]
-        starts = np.zeros(len(lengths) + 1, "<i8")
-        np.cumsum(lengths, out=starts[1:])
-        starts *= self._dtype.itemsize
-        code = 8 if self._dtype == TYPES[8] else 4
-        self._idx.write(HEADER.pack(MAGIC, 1, code, len(lengths), len(documents)))
+        starts = (np.cumsum(lengths, dtype=np.int64) - lengths) * self._dtype.itemsize
+        code = 8 if self._dtype.itemsize == 2 else 4
+        self._idx.write(struct.pack("<9sQBQQ", b"MMIDIDX", 1, code, len(lengths), len(documents)))
         self._idx.write(lengths.astype("<i4", copy=False).data)
-        self._idx.write(starts[:-1].data)
+        self._idx.write(starts.astype("<i8", copy=False).data)
         self._idx.write(documents.data)
-
-    @classmethod
-    def layout(cls, prefix: Path) -> tuple[str, npt.NDArray[Any]]:
-        """As in `TokenWriter`."""
-        index = mapped(prefix, ".idx", "u1")
-        header = index[: HEADER.size].tobytes()
-        if len(header) < HEADER.size:
-            raise CorpusError("this file ends in its header", source=f"{prefix.name}.idx")
-        magic, version, code, num_sequences, num_bounds = HEADER.unpack(header)
-        if magic != MAGIC or version != 1 or code not in TYPES or num_bounds < 1:
-            raise CorpusError("this is not a Megatron index written by ggtok", source=f"{prefix.name}.idx")
-        if len(index) != HEADER.size + 12 * num_sequences + 8 * num_bounds:
-            raise CorpusError("this file has more or fewer bytes than its header says", source=f"{prefix.name}.idx")
-        lengths, starts, documents = np.split(index[HEADER.size :], [4 * num_sequences, 12 * num_sequences])
-        bounds = np.insert(np.cumsum(lengths.view("<i4"), dtype=np.int64), 0, 0)
-        documents, itemsize = documents.view("<i8"), np.dtype(TYPES[code]).itemsize
-        if documents[-1] != num_sequences or not np.array_equal(starts.view("<i8"), bounds[:-1] * itemsize):
-            raise CorpusError("this file contradicts itself", source=f"{prefix.name}.idx")
-        return TYPES[code], bounds[documents]

@@ -11,7 +11,6 @@ DELTA_BINARY_PACKED takes 2.5 s and 2.3. So nothing is compressed unless it is a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ...errors import CorpusError
@@ -53,10 +52,3 @@ class ParquetWriter(TableWriter):
             write_statistics=plain,
             write_batch_size=LEVELS,
         )
-
-    @staticmethod
-    def contents(source: pa.NativeFile, names: tuple[str, ...]) -> Iterator[pa.Table]:
-        """As in `TableWriter`."""
-        file = pq.ParquetFile(source)
-        found = [name for name in names if name in file.schema_arrow.names]
-        return (file.read_row_group(number, found) for number in range(file.num_row_groups))

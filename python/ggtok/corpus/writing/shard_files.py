@@ -38,7 +38,7 @@ class ShardFiles:
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
-        self._parts: list[_Part] = []
+        self.parts: list[Part] = []
 
     def __enter__(self) -> Self:
         return self
@@ -49,7 +49,7 @@ class ShardFiles:
     def named(self, name: str) -> ShardFiles:
         """Further files of the same shard, with another name."""
         more = ShardFiles(self.folder, name)
-        more._parts = self._parts
+        more.parts = self.parts
         return more
 
     def open(self, suffix: str) -> BinaryIO:
@@ -59,8 +59,8 @@ class ShardFiles:
         """
         name = self.name + suffix
         with explained(name):
-            part = _Part(self.folder, name)
-        self._parts.append(part)
+            part = Part(self.folder, name)
+        self.parts.append(part)
         return part
 
     def commit(self) -> list[Written]:
@@ -69,25 +69,25 @@ class ShardFiles:
         Raises `CorpusError` if the operating system refuses, a full disk for example.
         """
         written = []
-        for part in self._parts:
+        for part in self.parts:
             with explained(part.final):
                 part.flush()
                 os.fsync(part.fileno())
                 written.append(Written(part.final, os.fstat(part.fileno()).st_size, part.digest.hexdigest()))
-        for part in self._parts:
+        for part in self.parts:
             with explained(part.final):
                 finish(part.raw, str(self.folder / part.final))
-        self._parts.clear()
+        self.parts.clear()
         return written
 
     def discard(self) -> None:
         """Deletes what has been written. Does nothing after `commit`."""
-        for part in self._parts:
+        for part in self.parts:
             discard(part.raw)  # not the buffer, which would try to write the rest
-        self._parts.clear()
+        self.parts.clear()
 
 
-class _Part(io.BufferedWriter):
+class Part(io.BufferedWriter):
     """A file under its other name, which is hashed while it is written. Its errors say what to do.
 
     The disk gets every `SYNC_BYTES` while the next ones are made, so that little is left to wait for at the end.

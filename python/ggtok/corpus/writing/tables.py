@@ -12,17 +12,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from ...errors import CorpusError
 from ..blocks import BOUNDARIES, IDS, MASK
 from ..grouping import Groups, grouped, row_sizes
-from ..lists import documents
-from ..packages import np, npt, pa
-from ..pairs import PARTS, separated
+from ..packages import np, pa
+from ..pairs import separated
 from ..settings import Writing
-from ..trainers import LABELS, NOT_LEARNED, TRAINERS, WRITTEN, is_token, renamed
+from ..trainers import TRAINERS, is_token, renamed
 from . import ShardWriter
 from .shard_files import ShardFiles
 
@@ -121,29 +119,6 @@ class TableWriter(ShardWriter):
             mask = pa.ListArray.from_arrays(group[IDS].chunk(0).offsets, is_token(group, length).astype(np.int8))
             group = group.add_column(1, ATTENTION, mask)
         return group if trainer is None else renamed(group, TRAINERS[trainer], length)
-
-    @staticmethod
-    def contents(source: pa.NativeFile, names: tuple[str, ...]) -> Iterator[pa.Table]:
-        """Those of some columns that a file has, a row group or record batch at a time."""
-        raise NotImplementedError
-
-    @classmethod
-    def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
-        """As in `ShardWriter`. Arrow's errors are about the file."""
-        path = prefix.with_name(f"{prefix.name}{cls.suffixes[0]}")
-        try:
-            with pa.memory_map(str(path)) as source:
-                for group in cls.contents(source, (column, BOUNDARIES, WRITTEN[column], *PARTS)):
-                    if PARTS[0] in group.column_names and IDS not in group.column_names:
-                        for parts in zip(*(documents(group, name) for name in PARTS), strict=True):
-                            numbers = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-                            yield numbers if column == MASK else np.concatenate(parts)
-                        continue
-                    name = column if column in group.column_names else WRITTEN[column]
-                    for values in documents(group, name):
-                        yield (values != NOT_LEARNED).astype(np.int8) if name == LABELS else values
-        except (pa.ArrowException, OSError) as error:
-            raise CorpusError(f"this cannot be read: {error}", source=path.name) from error
 
 
 def _in_one_chunk(table: pa.Table) -> pa.Table:

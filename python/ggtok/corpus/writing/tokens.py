@@ -1,16 +1,13 @@
-"""Files of tokens one after the other, and how they are read: for formats that have an index of the documents."""
+"""Files of tokens one after the other: for formats that have an index of the documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ...errors import CorpusError
 from ..blocks import IDS, MASK
 from ..lists import lists
-from ..packages import np, npt, pa
+from ..packages import np, pa
 from ..settings import Writing
 from . import ShardWriter
 from .shard_files import ShardFiles
@@ -44,33 +41,3 @@ class TokenWriter(ShardWriter):
         if self._mask is not None:
             for _, mask in lists(table[MASK]):
                 self._mask.write(mask.data)
-
-    @classmethod
-    def layout(cls, prefix: Path) -> tuple[str, npt.NDArray[Any]]:
-        """The type of a token, and where the documents are among the tokens: 0, and the end of each."""
-        raise NotImplementedError
-
-    @classmethod
-    def read(cls, prefix: Path, column: str = IDS) -> Iterator[npt.NDArray[Any]]:
-        """As in `ShardWriter`."""
-        dtype, bounds = cls.layout(prefix)
-        suffix, dtype = (cls.mask_suffix, "i1") if column == MASK else (cls.suffixes[0], dtype)
-        values = mapped(prefix, suffix, dtype)
-        if len(values) != bounds[-1]:
-            raise CorpusError("this file does not match its index", source=f"{prefix.name}{suffix}")
-        yield from (values[start:end] for start, end in pairwise(bounds))
-
-
-def mapped(prefix: Path, suffix: str, dtype: str) -> npt.NDArray[Any]:
-    """The numbers in the file `PREFIX` + suffix, mapped into memory. An empty file, which cannot be, is an empty array.
-
-    Raises `CorpusError` if the file cannot be read, or ends within a number.
-    """
-    path = prefix.with_name(prefix.name + suffix)
-    try:
-        size = path.stat().st_size
-        if size % np.dtype(dtype).itemsize:
-            raise CorpusError(f"this file of {size} bytes ends within a number", source=path.name)
-        return np.asarray(np.memmap(path, dtype, "r")) if size else np.empty(0, dtype)
-    except OSError as error:
-        raise CorpusError(f"this cannot be read: {error.strerror or error}", source=path.name) from error
