@@ -1,4 +1,4 @@
-//! What a caller passes: JSON whose strings know which of the caller's strings they are.
+//! What a caller passes: JSON whose strings know whose they are.
 //!
 //! The rules of llama-server read and rewrite this; the template language gets its [values](crate::language) from it.
 //! Objects keep the order in which keys were added.
@@ -7,7 +7,7 @@ mod dump;
 mod parse;
 
 use crate::error::Error;
-use crate::text::Text;
+use crate::text::{Origin, Text};
 
 /// The deepest nesting of arrays and objects. Deeper JSON is refused, so that whatever walks it can do so recursively.
 pub(crate) const MOST_DEEP: usize = 500;
@@ -100,6 +100,20 @@ impl Json {
             Self::String(_) => "a string",
             Self::Array(_) => "an array",
             Self::Object(_) => "an object",
+        }
+    }
+
+    /// Says who wrote the strings and keys in it.
+    pub(crate) fn set_origin(&mut self, origin: Origin) {
+        let set = |text: &mut Text| *text = Text::new(std::mem::take(text).into_bytes(), origin);
+        match self {
+            Self::String(text) => set(text),
+            Self::Array(items) => items.iter_mut().for_each(|item| item.set_origin(origin)),
+            Self::Object(object) => object.entries.iter_mut().for_each(|(key, value)| {
+                set(key);
+                value.set_origin(origin);
+            }),
+            _ => {}
         }
     }
 

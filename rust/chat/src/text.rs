@@ -15,26 +15,40 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Who wrote a byte: the template, or one of the caller's strings.
+/// Who wrote a byte: the template or the caller, and for which message.
 ///
-/// Bits 0 to 27: the number of the caller's string, or, for text of the template, one more than the number of the
-/// message in whose turn of a loop it was written, or 0. Bit 30: written inside `{% generation %}`. Bit 31: the caller's.
+/// Bits 0 to 27: one more than the number of a message, or 0 if there is none. It is the message that the caller's string
+/// is in, or, for text of the template, that in whose turn of a loop it was written. Bit 28: the caller's, of the content
+/// of the message. Bit 29: a media marker, whose number takes the place of that of a message. Bit 30: written inside
+/// `{% generation %}`. Bit 31: the caller's.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Origin(u32);
 
 const NUMBER: u32 = (1 << 28) - 1;
+const CONTENT: u32 = 1 << 28;
+const MARKER: u32 = 1 << 29;
 const GENERATED: u32 = 1 << 30;
 const CALLER: u32 = 1 << 31;
 
 impl Origin {
     /// The template, outside all loops over messages.
     pub const TEMPLATE: Self = Self(0);
-    /// The most strings that a caller can pass.
-    pub const MOST_STRINGS: usize = NUMBER as usize;
+    /// The caller, outside of messages.
+    pub const CALLER: Self = Self(CALLER);
 
-    /// The caller's string of this number. Numbers above [`Self::MOST_STRINGS`] share the last one.
-    pub fn caller(number: usize) -> Self {
-        Self(CALLER | number.min(NUMBER as usize) as u32)
+    /// The caller, in this message.
+    pub fn caller(message: usize) -> Self {
+        Self(CALLER | Self::turn(message).0)
+    }
+
+    /// The caller, in the content of this message.
+    pub(crate) fn content(message: usize) -> Self {
+        Self(CONTENT | Self::caller(message).0)
+    }
+
+    /// The caller, whose marker of an image, a sound or a film has this number.
+    pub(crate) fn marker(number: usize) -> Self {
+        Self(MARKER | Self::caller(number).0)
     }
 
     /// The template, in the turn of a loop whose variable is this message.
@@ -47,14 +61,24 @@ impl Origin {
         self.0 & CALLER != 0
     }
 
-    /// The number of the caller's string.
-    pub fn string(self) -> Option<usize> {
-        self.is_caller().then_some((self.0 & NUMBER) as usize)
+    /// Whether it is from the content of a message of the caller's.
+    pub fn is_content(self) -> bool {
+        self.0 & CONTENT != 0
     }
 
-    /// The message in whose turn of a loop the template wrote it.
+    /// The number of a media marker.
+    pub(crate) fn number_of_marker(self) -> Option<usize> {
+        if self.0 & MARKER != 0 { ((self.0 & NUMBER) as usize).checked_sub(1) } else { None }
+    }
+
+    /// The message that it belongs to: the one with the caller's string, or in whose turn the template wrote it.
     pub fn message(self) -> Option<usize> {
-        if self.is_caller() { None } else { ((self.0 & NUMBER) as usize).checked_sub(1) }
+        if self.0 & MARKER == 0 { ((self.0 & NUMBER) as usize).checked_sub(1) } else { None }
+    }
+
+    /// The message with the caller's string.
+    pub(crate) fn message_of_caller(self) -> Option<usize> {
+        self.message().filter(|_| self.is_caller())
     }
 
     /// Whether it was written inside `{% generation %}`.
@@ -264,8 +288,9 @@ impl Text {
         }
     }
 
-    /// Appends what stands between quotes in JSON for the bytes of another text, to the last part.
-    pub(crate) fn extend_escaped(&mut self, other: &Self) {
+    /// Appends the bytes of another text as a string of JSON to the last part. The quotes have the origin `near`.
+    pub(crate) fn extend_quoted(&mut self, other: &Self, near: Origin) {
+        self.extend(b"\"", near);
         let mut copied = 0;
         for (at, &byte) in other.bytes.iter().enumerate() {
             let code;
@@ -288,6 +313,7 @@ impl Text {
             copied = at + 1;
         }
         self.extend_with_range(other, copied..other.len());
+        self.extend(b"\"", near);
     }
 
     /// Cuts everything off after `len` bytes.
@@ -399,7 +425,7 @@ mod tests {
 
     fn runs(text: &Text) -> Vec<(&str, Option<usize>)> {
         let bytes = text.as_bytes();
-        text.runs().map(|(run, origin)| (std::str::from_utf8(&bytes[run]).unwrap(), origin.string())).collect()
+        text.runs().map(|(run, origin)| (std::str::from_utf8(&bytes[run]).unwrap(), origin.message())).collect()
     }
 
     #[test]

@@ -199,9 +199,7 @@ impl Writer<'_, '_> {
         self.run.charge_text(text)?;
         let is_escaped = |byte: &&u8| **byte < 0x20 || matches!(**byte, b'"' | b'\\');
         self.run.budget.bytes(16 * text.as_bytes().iter().filter(is_escaped).count())?;
-        self.out.extend(b"\"", Origin::TEMPLATE);
-        self.out.extend_escaped(text);
-        self.out.extend(b"\"", Origin::TEMPLATE);
+        self.out.extend_quoted(text, Origin::TEMPLATE);
         Ok(())
     }
 

@@ -8,8 +8,8 @@ use crate::json::{Json, Object};
 use crate::text::{Origin, Text};
 
 /// Makes contents of the kind that the template takes, if it takes only one.
-pub(crate) fn adapt(messages: &mut [Object], caps: &Caps) {
-    let Caps { supports_string_content: takes_strings, supports_typed_content: takes_parts, .. } = *caps;
+pub(crate) fn adapt(messages: &mut [Object], caps: Caps) {
+    let Caps { supports_string_content: takes_strings, supports_typed_content: takes_parts, .. } = caps;
     for message in messages {
         let content: Json = match message.get("content") {
             Some(Json::Array(parts)) if takes_strings && !takes_parts => joined(parts).into(),
@@ -69,7 +69,7 @@ pub(crate) fn joined(parts: &[Json]) -> Text {
 pub(crate) fn lines(first: &Text, second: &Text) -> Text {
     let mut lines = first.clone();
     let near = if first.is_empty() { second.first_origin() } else { first.last_origin() };
-    let near = if near.is_caller() { near } else { Origin::caller(Origin::MOST_STRINGS) };
+    let near = if near.is_caller() { near } else { Origin::CALLER };
     lines.extend(b"\n", near);
     lines.extend_with(second);
     lines

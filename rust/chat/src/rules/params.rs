@@ -5,6 +5,7 @@
 //! affects the prompt, or whether there is an error.
 
 use super::caps::Caps;
+use super::warnings::Warning;
 use crate::budget::Budget;
 use crate::clock::Now;
 use crate::json::{Json, Object};
@@ -52,12 +53,14 @@ pub(crate) struct Params {
     pub(crate) variables: Object,
     /// A schema of the answer. `None` is `null`.
     pub(crate) json_schema: Option<Json>,
+    /// What the model does not see.
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// What is rendered with: the template and its surroundings.
 pub(crate) struct Scene<'a> {
     pub(crate) template: &'a Template,
-    pub(crate) caps: &'a Caps,
+    pub(crate) caps: Caps,
     pub(crate) options: &'a Options,
     pub(crate) now: &'a Now,
     pub(crate) budget: &'a mut Budget,

@@ -65,8 +65,8 @@ const PASSED: [&str; 2] = ["tool_calls", "reasoning_content"];
 const REASONING: [&str; 2] = ["thinking", "reasoning"];
 
 /// Finds what is not in `text`, which was rendered from a request. O(bytes of the template and of the request).
-pub(crate) fn find(request: &Request, params: &Params, template: &Template, text: &Text) -> Vec<Warning> {
-    let mut warnings = Vec::new();
+pub(crate) fn find(request: &Request, params: &mut Params, template: &Template, text: &Text) {
+    let warnings = &mut params.warnings;
     for (name, _) in params.variables.iter() {
         let name = String::from_utf8_lossy(name.as_bytes());
         if !OWN.contains(&&*name) && !template.reads(&name) {
@@ -80,9 +80,8 @@ pub(crate) fn find(request: &Request, params: &Params, template: &Template, text
             warnings.push(Warning::new("unread", Some(field), None, format!("the template never reads {field}")));
         }
     }
-    unread_fields(request, template, &mut warnings);
-    left_out(request, text, &mut warnings);
-    warnings
+    unread_fields(request, template, warnings);
+    left_out(request, text, warnings);
 }
 
 fn unread_fields(request: &Request, template: &Template, warnings: &mut Vec<Warning>) {
@@ -111,7 +110,7 @@ fn unread_fields(request: &Request, template: &Template, warnings: &mut Vec<Warn
 }
 
 fn left_out(request: &Request, text: &Text, warnings: &mut Vec<Warning>) {
-    let seen = text.runs().filter_map(|(_, origin)| request.strings().message(origin.string()?));
+    let seen = text.runs().filter_map(|(_, origin)| origin.message_of_caller());
     let seen: HashSet<usize> = seen.collect();
     for (message, given) in request.messages().iter().enumerate().filter(|(message, _)| !seen.contains(message)) {
         let content = given.get("content").unwrap_or(&Json::Null);
