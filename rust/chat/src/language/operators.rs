@@ -99,19 +99,10 @@ fn arithmetic(op: Operator, left: &Value, right: &Value) -> Outcome<Value> {
         _ => return unknown(op, left, right),
     };
     // The sign of a NaN is printed. It is the sign of an operand, or a minus if the processor makes the NaN.
-    let value = if !value.is_nan() {
-        value
-    } else if a.is_nan() {
-        a
-    } else if b.is_nan() {
-        b
-    } else {
-        f64::NAN.copysign(-1.0)
-    };
-    let origin = match left.number_origin() {
-        origin if origin.is_caller() => origin,
-        _ => right.number_origin(),
-    };
+    let nan = [a, b].into_iter().find(|operand| operand.is_nan()).unwrap_or(f64::NAN.copysign(-1.0));
+    let value = if value.is_nan() { nan } else { value };
+    let origins = [left.number_origin(), right.number_origin()];
+    let origin = origins.into_iter().find(|origin| origin.is_caller()).unwrap_or_default();
     Ok(match (left, right) {
         (Value::Int(..), Value::Int(..)) if op != "/" => Value::Int(float_to_int(value), origin),
         _ => Value::float(value, origin),
