@@ -25,7 +25,7 @@ use scopes::Scopes;
 
 use super::ast::{Expression, NameId, Node, Program, Statement};
 use super::failure::{Failure, Outcome, failed};
-use super::value::{Run, Str, Value};
+use super::value::{Run, Str, Value, check_depth};
 use crate::error::{Error, Position};
 use crate::text::{Origin, Text};
 
@@ -156,7 +156,7 @@ impl<'p> Machine<'p> {
     }
 
     fn write_items(&mut self, value: &Value, depth: usize) -> Outcome<()> {
-        super::value::check_depth(depth)?;
+        check_depth(depth)?;
         let Value::Array(array) = value else {
             return self.write(value);
         };
@@ -262,6 +262,7 @@ impl<'p> Machine<'p> {
     fn assign(&mut self, target: &Expression, value: &Value) -> Outcome<()> {
         match (&target.node, value) {
             (Node::Name(name), _) => {
+                check_depth(value.depth())?;
                 self.scopes.set(*name, value.clone());
                 Ok(())
             }

@@ -1,7 +1,7 @@
 //! Values of the template language: what variables hold and expressions give.
 //!
 //! Source: `common/jinja/value.h` of llama.cpp. Deviations: 1. Values nest at most [`MOST_DEEP`] levels where they are
-//! walked; llama.cpp's stack overflows. 2. Numbers that come from a caller know that, so that their digits do. 3. A
+//! set or walked; llama.cpp's stack overflows. 2. Numbers that come from a caller know that, so that their digits do. 3. A
 //! keyword argument that a template puts into an array cannot be a key.
 //!
 //! Arrays and objects are shared and can be changed by whoever holds them, as in Python. A value is for one thread and
@@ -21,7 +21,8 @@ pub(crate) use run::{Changed, Run};
 use super::failure::{Outcome, failed};
 use crate::text::{Origin, RUN_BYTES, Text};
 
-/// The deepest nesting of values that is walked: printed, compared, made JSON.
+/// The deepest nesting of values that are set, added to others, or walked: printed, compared, made JSON. So freeing them
+/// is not deeper recursion than a stack has room for.
 pub(crate) const MOST_DEEP: usize = 200;
 
 /// That a value nests more than [`MOST_DEEP`] levels.
@@ -105,6 +106,7 @@ pub(crate) struct Array {
     pub(crate) items: RefCell<Vec<Value>>,
     /// A tuple cannot be changed.
     pub(crate) is_tuple: bool,
+    depth: usize,
     pub(crate) marks: Cell<u8>,
 }
 
@@ -125,6 +127,7 @@ pub(crate) struct Object {
     pub(crate) has_builtins: bool,
     /// The message of the caller's that this is.
     pub(crate) message: Option<usize>,
+    depth: usize,
     pub(crate) marks: Cell<u8>,
 }
 
@@ -147,6 +150,7 @@ pub(crate) struct Function {
     pub(crate) code: Code,
     /// What it is bound to.
     pub(crate) this: Option<Value>,
+    depth: usize,
 }
 
 /// A keyword argument: a value to whoever does not ask for it by name.
@@ -198,7 +202,8 @@ impl Value {
 
     /// A list or a tuple.
     pub(crate) fn sequence(items: Vec<Self>, is_tuple: bool) -> Self {
-        Self::Array(Rc::new(Array { items: RefCell::new(items), is_tuple, marks: Cell::new(0) }))
+        let depth = Self::depth_around(&items);
+        Self::Array(Rc::new(Array { items: RefCell::new(items), is_tuple, depth, marks: Cell::new(0) }))
     }
 
     pub(crate) fn object(entries: Entries) -> Self {
@@ -206,11 +211,15 @@ impl Value {
     }
 
     pub(crate) fn object_with(entries: Entries, has_builtins: bool, message: Option<usize>) -> Self {
-        Self::Object(Rc::new(Object { entries: RefCell::new(entries), has_builtins, message, marks: Cell::new(0) }))
+        let depth = Self::depth_around(entries.iter().flat_map(|(key, value)| [key, value]));
+        let (entries, marks) = (RefCell::new(entries), Cell::new(0));
+        Self::Object(Rc::new(Object { entries, has_builtins, message, depth, marks }))
     }
 
     pub(crate) fn function(name: Rc<Str>, code: Code, this: Option<Self>) -> Self {
-        Self::Function(Rc::new(Function { name, code, this }))
+        let slots = if let Code::Macro(_, Some(slots)) = &code { &slots[..] } else { &[] };
+        let depth = Self::depth_around(this.iter().chain(slots));
+        Self::Function(Rc::new(Function { name, code, this, depth }))
     }
 
     /// What it is called in errors.
@@ -425,55 +434,19 @@ impl Value {
         }
     }
 
-    /// Whether it can hold others.
-    fn is_nested(&self) -> bool {
-        matches!(self, Self::Array(_) | Self::Object(_) | Self::Function(_) | Self::KwArg(_))
-    }
-}
-
-thread_local! {
-    /// Values of containers that are yet to be freed, while one is.
-    static FREED: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
-    static IS_FREEING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Frees what a container held, one value after the other: a template can nest values deeper than a stack is.
-fn free(values: impl IntoIterator<Item = Value>) {
-    let mut nested = values.into_iter().filter(Value::is_nested).peekable();
-    if nested.peek().is_none() {
-        return;
-    }
-    FREED.with_borrow_mut(|freed| freed.extend(nested));
-    if !IS_FREEING.replace(true) {
-        while FREED.with_borrow_mut(Vec::pop).is_some() {}
-        FREED.take();
-        IS_FREEING.set(false);
-    }
-}
-
-impl Drop for Array {
-    fn drop(&mut self) {
-        free(self.items.take());
-    }
-}
-
-impl Drop for Object {
-    fn drop(&mut self) {
-        free(self.entries.take().into_values());
-    }
-}
-
-impl Drop for Function {
-    fn drop(&mut self) {
-        free(self.this.take());
-        if let Code::Macro(_, Some(slots)) = &mut self.code {
-            free(std::mem::take(slots));
+    /// How many levels of values it had in it when it was made.
+    pub(crate) fn depth(&self) -> usize {
+        match self {
+            Self::Array(array) => array.depth,
+            Self::Object(object) => object.depth,
+            Self::Function(function) => function.depth,
+            Self::KwArg(argument) => 1 + argument.value.depth(),
+            _ => 0,
         }
     }
-}
 
-impl Drop for KwArg {
-    fn drop(&mut self) {
-        free([std::mem::replace(&mut self.value, Value::UNDEFINED)]);
+    /// The depth of what holds values.
+    fn depth_around<'v>(values: impl IntoIterator<Item = &'v Self>) -> usize {
+        1 + values.into_iter().map(Self::depth).max().unwrap_or(0)
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::ast::{Expression, Filter, NameId, Node};
 use super::super::failure::{Outcome, failed};
 use super::super::functions;
-use super::super::value::{Args, Code, Native, Value, mark};
+use super::super::value::{Args, Code, Native, Value, check_depth, mark};
 use super::{Machine, Scopes};
 
 impl<'p> Machine<'p> {
@@ -82,6 +82,7 @@ impl<'p> Machine<'p> {
                 Some(default) => self.evaluate(default)?,
                 None => return failed(format!("'{}' is called with too few arguments", arguments.name.text)),
             };
+            check_depth(value.depth())?;
             bound.push((name, value));
         }
         Ok(bound)
