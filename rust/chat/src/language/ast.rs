@@ -64,8 +64,6 @@ pub(crate) enum Node {
     Member(Box<Expression>, NameId),
     /// `object[key]`, `object.0`
     Item(Box<[Expression; 2]>),
-    /// `object[start:stop:step]`
-    Slice(Box<[Expression; 4]>),
     Call(Box<Expression>, Vec<Expression>),
     Filter(Box<Expression>, Filter),
     Test(Box<Expression>, Filter),

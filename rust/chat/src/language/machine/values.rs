@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::ast::{Expression, NameId, Node};
 use super::super::failure::{Outcome, failed};
 use super::super::operators::Operator;
-use super::super::value::{Args, Code, Entries, KwArg, Native, Str, Value, mark};
+use super::super::value::{Code, Entries, KwArg, Native, Str, Value, mark};
 use super::super::{functions, methods, operators};
 use super::Machine;
 use crate::text::{Origin, Text};
@@ -71,7 +71,6 @@ impl<'p> Machine<'p> {
                 let key = self.evaluate(key)?;
                 self.item(&object, key)
             }
-            Node::Slice(parts) => self.slice(parts),
             Node::Call(callee, arguments) => {
                 let arguments = self.evaluate_all(arguments)?;
                 let callee = self.evaluate(callee)?;
@@ -209,29 +208,6 @@ impl<'p> Machine<'p> {
             Some(native) => Value::function(name, Code::Native(native), Some(object.clone())),
             None => Value::Undefined(Some(name)),
         })
-    }
-
-    /// `object[start:stop:step]`
-    pub(super) fn slice(&mut self, [object, start, stop, step]: &'p [Expression; 4]) -> Outcome<Value> {
-        let object = self.evaluate(object)?;
-        let len = match &object {
-            Value::Array(array) => array.items.borrow().len() as i64,
-            Value::String(string) => string.text.len() as i64,
-            _ => 0,
-        };
-        let mut part = |part: &'p Expression, default| match part.node {
-            Node::Blank => Ok(Value::int(default)),
-            _ => self.evaluate(part),
-        };
-        let step = part(step, 1)?;
-        let (first, last) = if step.as_int()? < 0 { (len - 1, -1) } else { (0, len) };
-        let start = part(start, first)?;
-        let stop = part(stop, last)?;
-        let Some(native) = self.method(&object, b"slice")? else {
-            return failed(format!("{} cannot be sliced", object.type_name()));
-        };
-        let arguments = Args { name: Str::new("slice".into()), values: vec![object, start, stop, step] };
-        self.native(native, &arguments)
     }
 }
 

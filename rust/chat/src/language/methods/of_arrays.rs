@@ -8,14 +8,12 @@ use ggtok_core::internals::introsort_by;
 use super::super::failure::{Outcome, failed};
 use super::super::functions;
 use super::super::operators::{self, Operator, compare};
-use super::super::show::tojson;
 use super::super::value::{Args, Array, Native, Run, Str, Value};
-use super::{default, places, string};
+use super::places;
 use crate::text::Text;
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
     Some(match name {
-        b"default" => default,
         b"list" => |run, args| copy(run, args.array(0)?).map(Value::array),
         b"first" => |_, args| Ok(args.array(0)?.items.borrow().first().cloned().unwrap_or(Value::UNDEFINED)),
         b"last" => |_, args| Ok(args.array(0)?.items.borrow().last().cloned().unwrap_or(Value::UNDEFINED)),
@@ -24,8 +22,6 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
         b"select" | b"selectattr" => |run, args| select(run, args, true),
         b"reject" | b"rejectattr" => |run, args| select(run, args, false),
         b"join" => join,
-        b"string" => string,
-        b"tojson" => tojson,
         b"map" => map,
         b"append" => append,
         b"pop" => pop,

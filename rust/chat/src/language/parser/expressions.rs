@@ -236,7 +236,8 @@ impl Parser<'_> {
         let mut parts = parts.into_iter();
         let mut part = || parts.next().unwrap_or_else(blank);
         if is_slice {
-            return Ok(Node::Slice(Box::new([object, part(), part(), part()])));
+            let arguments = vec![part(), part(), part()];
+            return Ok(Node::Filter(Box::new(object), (self.name(b"slice"), Some(arguments))));
         }
         Ok(Node::Item(Box::new([object, part()])))
     }
