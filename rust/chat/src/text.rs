@@ -213,10 +213,10 @@ impl Text {
         stretches
     }
 
-    /// The same, and whether a part begins with each. The first is taken to begin none.
+    /// The same, and whether a part begins with each. The first one does.
     fn parted_runs(&self, range: Range<usize>) -> impl Iterator<Item = (Range<usize>, Origin, bool)> + '_ {
         let mut next = self.rest.partition_point(|run| run.0 as usize <= range.start);
-        let mut run = (range.start, next.checked_sub(1).map_or(self.first, |last| self.rest[last].1), false);
+        let mut run = (range.start, next.checked_sub(1).map_or(self.first, |last| self.rest[last].1), true);
         std::iter::from_fn(move || {
             let (start, origin, begins_part) = run;
             run = self.rest.get(next).map_or((range.end, origin, false), |run| (run.0 as usize, run.1, run.2));
@@ -269,9 +269,7 @@ impl Text {
 
     /// Appends all parts of another text with other origins.
     pub(crate) fn append_as(&mut self, other: &Self, change: impl Fn(Origin) -> Origin) {
-        let mut starts_part = true;
         for (run, origin, begins_part) in other.parted_runs(0..other.len()) {
-            let begins_part = std::mem::take(&mut starts_part) || begins_part;
             self.push_run(&other.bytes[run], change(origin), begins_part);
         }
     }

@@ -111,11 +111,15 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// The item at a place, which counts from the end if it is negative.
+    /// The place of an item, if there is one. An index counts from the end if it is negative.
+    pub(crate) fn place(&self, index: i64) -> Option<usize> {
+        let len = self.items.borrow().len();
+        usize::try_from(if index < 0 { index + len as i64 } else { index }).ok().filter(|&place| place < len)
+    }
+
+    /// The item at a place.
     pub(crate) fn item(&self, index: i64) -> Option<Value> {
-        let items = self.items.borrow();
-        let index = if index < 0 { index + items.len() as i64 } else { index };
-        items.get(usize::try_from(index).ok()?).cloned()
+        self.place(index).map(|place| self.items.borrow()[place].clone())
     }
 }
 

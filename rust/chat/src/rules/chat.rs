@@ -167,15 +167,12 @@ impl ChatTemplate {
 
         let messages = &mut params.messages;
         let is_continued = params.continuation != Continuation::None;
-        let continued = messages.last().filter(|_| is_continued).cloned();
+        let continued = if is_continued { messages.pop() } else { None };
         if self.trims {
             repairs::trim(messages);
         }
         repairs::join_media(messages);
         content::adapt(messages, caps);
-        if is_continued {
-            messages.pop();
-        }
         if !self.knows_developer {
             repairs::developer_to_system(messages);
         }
@@ -186,7 +183,6 @@ impl ChatTemplate {
             repairs::arguments_as_objects(messages)?;
         }
 
-        params.add_generation_prompt &= !is_continued;
         // The role and the content are always there: `has_continuation`.
         let is_empty = |last: &Object| last.len() == 2 && last.text("content").is_some_and(Text::is_empty);
         params.continued = continued.filter(|last| !is_empty(last));

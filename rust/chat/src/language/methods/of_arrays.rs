@@ -185,8 +185,7 @@ fn pop(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let array = args.array(0)?;
     let index = if args.len() == 2 { args.at(1)?.as_int()? } else { -1 };
     let len = array.items.borrow().len();
-    let place = usize::try_from(if index < 0 { index + len as i64 } else { index });
-    let Some(place) = place.ok().filter(|&place| place < len && !array.is_tuple) else {
+    let Some(place) = array.place(index).filter(|_| !array.is_tuple) else {
         return failed(format!("cannot take item {index} out of {len}"));
     };
     run.budget.steps(1 + (len - place) / 4)?;
