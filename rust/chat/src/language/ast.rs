@@ -103,8 +103,8 @@ pub(crate) enum Statement {
     /// `{% set %}`, and `{% macro %}`, whose value is a [`Node::Macro`]: where it is, what is set (a name, a tuple of
     /// them, or a member of an object: anything else fails), and the value.
     Set(u32, Box<[Expression; 2]>),
-    Break,
-    Continue,
+    /// `break` or `continue`.
+    Leave(&'static str),
     /// `{% generation %}`, and `{% endgeneration %}` if it is false.
     Generation(bool),
 }

@@ -102,8 +102,7 @@ impl<'p> Machine<'p> {
             Failure::At(error) => return error,
             Failure::Raised(problem) => return Error::Raised { problem, position },
             Failure::Failed(problem) => problem,
-            Failure::Break => "'break' outside of a loop".to_owned(),
-            Failure::Continue => "'continue' outside of a loop".to_owned(),
+            Failure::Left(how) => format!("'{how}' outside of a loop"),
         };
         Error::Template { problem, position }
     }
@@ -221,8 +220,7 @@ impl<'p> Machine<'p> {
             Statement::If(branches, otherwise) => self.if_block(branches, otherwise),
             Statement::For(each) => self.at(each.at, |machine| machine.for_block(each)),
             Statement::Set(at, parts) => self.at(*at, |machine| machine.set(parts)),
-            Statement::Break => Err(Box::new(Failure::Break)),
-            Statement::Continue => Err(Box::new(Failure::Continue)),
+            Statement::Leave(how) => Err(Box::new(Failure::Left(how))),
             Statement::Generation(begins) => {
                 self.generation = if *begins { self.generation + 1 } else { self.generation.saturating_sub(1) };
                 Ok(())

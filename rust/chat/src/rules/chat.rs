@@ -171,7 +171,6 @@ impl ChatTemplate {
         if self.trims {
             repairs::trim(messages);
         }
-        repairs::join_media(messages);
         content::adapt(messages, caps);
         if !self.knows_developer {
             repairs::developer_to_system(messages);

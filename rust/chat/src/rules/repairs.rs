@@ -4,7 +4,7 @@
 //! 2. [`merge_system`]: the first message, if it is a system message and the template takes none, moves into the next.
 //! 3. [`arguments_as_objects`]: arguments of tool calls that are JSON in a string are read.
 //!
-//! And, before all of them: [`trim`], for one template, and [`join_media`].
+//! And, before all of them, [`trim`], for one template.
 //!
 //! Source: the namespace `workaround` in `common/chat.cpp` of llama.cpp. Deviations: 1. Errors name the field. 2. A
 //! message with tool calls always has a content: [`message`](super::message) gives it an empty one.
@@ -86,17 +86,6 @@ pub(crate) fn trim(messages: &mut [Object]) {
         }
         if let Some(Json::Array(parts)) = message.get_mut("content") {
             Json::objects(parts).filter(|part| part.is("type", "text")).for_each(|part| strip(part, "text"));
-        }
-    }
-}
-
-/// Makes contents with media markers texts.
-pub(crate) fn join_media(messages: &mut [Object]) {
-    for message in messages {
-        let Some(Json::Array(parts)) = message.get("content") else { continue };
-        if parts.iter().any(|part| part.is("type", content::MEDIA)) {
-            let joined = content::joined(parts);
-            message.set("content", joined);
         }
     }
 }
