@@ -10,12 +10,7 @@ use crate::error::Error;
 use crate::text::{Origin, Text};
 
 /// The deepest nesting of arrays and objects. Deeper JSON is refused, so that whatever walks it can do so recursively.
-pub(crate) const MOST_DEEP: usize = 500;
-
-/// That JSON nests more than [`MOST_DEEP`] levels.
-fn too_deep() -> Error {
-    Error::Limit { problem: format!("JSON is nested more than {MOST_DEEP} levels deep") }
-}
+const MOST_DEEP: usize = 500;
 
 /// A value of JSON. Strings are bytes.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -120,7 +115,9 @@ impl Json {
     /// About how many bytes it has. It is inside of `depth` others, and an error if that makes more than [`MOST_DEEP`].
     pub(crate) fn num_bytes(&self, depth: usize) -> Result<usize, Error> {
         let inside = match self {
-            Self::Array(_) | Self::Object(_) if depth == MOST_DEEP => return Err(too_deep()),
+            Self::Array(_) | Self::Object(_) if depth == MOST_DEEP => {
+                return Err(Error::Limit { problem: format!("JSON is nested more than {MOST_DEEP} levels deep") });
+            }
             Self::String(text) => Ok(text.len()),
             Self::Array(items) => items.iter().map(|item| item.num_bytes(depth + 1)).sum(),
             Self::Object(object) => {

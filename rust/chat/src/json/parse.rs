@@ -5,16 +5,16 @@
 //! 3. A byte order mark is skipped. A zero byte ends the document: JSON never contains one.
 //!
 //! Source: `nlohmann::basic_json::parse` as `common/json.cpp` of llama.cpp calls it. Deviations: 1. At most
-//! [`MOST_DEEP`] levels. 2. Other words in errors. 3. `-0` is a floating-point number.
+//! 127 levels, as `serde_json` has it. 2. Other words in errors. 3. `-0` is a floating-point number.
 //!
 //! Time: O(bytes), and O(n log n) for an object of n keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::{Json, MOST_DEEP, Object, too_deep};
+use super::{Json, Object};
 use crate::error::Error;
 use crate::text::{Origin, Text};
 
@@ -23,52 +23,29 @@ impl Json {
     ///
     /// # Errors
     ///
-    /// * The document is not JSON as nlohmann's parser takes it.
-    /// * It is nested too deep.
+    /// The document is not JSON as nlohmann's parser takes it, or nested too deep.
     pub fn parse(document: &[u8]) -> Result<Self, Error> {
-        read(document, Origin::CALLER)
+        let document = document.split(|&byte| byte == 0).next().unwrap_or_default();
+        let document = document.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(document);
+        serde_json::from_slice(document).map_err(|error| Error::request("", format!("not JSON: {error}")))
     }
 
     /// Reads JSON in a text. Strings and keys have the origin of the first caller's byte in it, if there is one.
     pub(crate) fn parse_text(text: &Text) -> Result<Self, Error> {
-        read(text.as_bytes(), text.main_origin())
+        let mut json = Self::parse(text.as_bytes())?;
+        json.set_origin(text.main_origin());
+        Ok(json)
     }
 }
 
-fn read(document: &[u8], origin: Origin) -> Result<Json, Error> {
-    let document = document.split(|&byte| byte == 0).next().unwrap_or_default();
-    let mut deserializer =
-        serde_json::Deserializer::from_slice(document.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(document));
-    deserializer.disable_recursion_limit();
-    let json =
-        Reader { origin, depth: 0 }.deserialize(&mut deserializer).and_then(|json| deserializer.end().map(|()| json));
-    // Whatever is JSON is read, unless it is too deep.
-    json.map_err(|error| if error.is_data() { too_deep() } else { Error::request("", format!("not JSON: {error}")) })
-}
-
-/// Reads one value.
-#[derive(Clone, Copy)]
-struct Reader {
-    /// The origin of strings and keys.
-    origin: Origin,
-    depth: usize,
-}
-
-impl Reader {
-    /// Reads a value inside this one.
-    fn inner<E: serde::de::Error>(self) -> Result<Self, E> {
-        let depth = self.depth + 1;
-        if depth > MOST_DEEP { Err(E::custom("nested too deep")) } else { Ok(Self { depth, ..self }) }
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reader)
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Reader {
-    type Value = Json;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
+/// Reads one value of a caller's.
+struct Reader;
 
 impl<'de> Visitor<'de> for Reader {
     type Value = Json;
@@ -98,25 +75,23 @@ impl<'de> Visitor<'de> for Reader {
     }
 
     fn visit_str<E>(self, string: &str) -> Result<Json, E> {
-        Ok(Json::String(Text::new(string, self.origin)))
+        Ok(Json::String(Text::new(string, Origin::CALLER)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Json, A::Error> {
-        let inner = self.inner()?;
         let mut items = Vec::new();
-        while let Some(item) = access.next_element_seed(inner)? {
+        while let Some(item) = access.next_element()? {
             items.push(item);
         }
         Ok(Json::Array(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Json, A::Error> {
-        let inner = self.inner()?;
         let mut object = Object::default();
         let mut places = BTreeMap::<String, usize>::new();
         while let Some(key) = access.next_key::<String>()? {
-            let text = Text::new(key.as_bytes(), self.origin);
-            let value = access.next_value_seed(inner)?;
+            let text = Text::new(key.as_bytes(), Origin::CALLER);
+            let value = access.next_value()?;
             match *places.entry(key).or_insert(object.len()) {
                 new if new == object.len() => object.push(text, value),
                 known => object.entries[known].1 = value,
@@ -191,8 +166,8 @@ mod tests {
         assert_eq!(Json::parse(b"\xEF\xBB\xBF [ ] "), Ok(Json::Array(Vec::new())));
         assert_eq!(Json::parse(b"5\0 and more"), Ok(Json::Int(5)));
         let nested = |levels| ["[".repeat(levels), "]".repeat(levels)].concat();
-        assert!(Json::parse(nested(MOST_DEEP).as_bytes()).is_ok());
-        assert!(matches!(Json::parse(nested(100_000).as_bytes()), Err(Error::Limit { .. })));
+        assert!(Json::parse(nested(127).as_bytes()).is_ok());
+        assert!(Json::parse(nested(128).as_bytes()).is_err());
     }
 
     #[test]
