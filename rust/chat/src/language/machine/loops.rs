@@ -23,7 +23,6 @@ impl<'p> Machine<'p> {
         let iterated = self.evaluate(&each.items)?;
         self.run.note(&iterated, mark::USED | mark::ARRAY_ACCESS);
         let items = self.loop_items(&iterated, each)?;
-        let arrays = self.arrays.len();
         let outer = self.turn;
         let mut has_ended = false;
         for (at, item) in items.iter().enumerate() {
@@ -46,7 +45,6 @@ impl<'p> Machine<'p> {
                 },
             }
         }
-        self.write_arrays(arrays)?;
         Ok(has_ended)
     }
 
@@ -54,13 +52,11 @@ impl<'p> Machine<'p> {
     pub(super) fn turn(&mut self, body: &'p [Statement]) -> Outcome<()> {
         for statement in body {
             let len = self.out.len();
-            let num_arrays = self.arrays.len();
             let result = self.statement(statement);
             if let Err(failure) = &result
                 && matches!(**failure, Failure::Left(_))
             {
                 self.out.truncate(len);
-                self.arrays.truncate(num_arrays);
             }
             result?;
         }
