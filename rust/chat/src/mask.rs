@@ -66,7 +66,7 @@ impl Conversation<'_> {
 
     /// Whether bytes of this origin come from a string of an assistant's message, if they come from one of a message.
     fn is_assistants(&self, origin: Origin) -> Option<bool> {
-        self.roles.get(origin.message_of_caller()?).map(|role| is_assistant(role))
+        self.roles.get(origin.message_of_caller()?).map(|role| ASSISTANT.contains(&role.as_str()))
     }
 
     /// What the template writes for each message of a text in its loop. A role that stands alone is not template text of
@@ -107,7 +107,7 @@ impl Conversation<'_> {
         let roles = self.roles;
         let mut found = Vec::new();
         let mut prompts: Vec<(Option<&str>, Vec<u8>)> = Vec::new();
-        for at in (0..roles.len()).filter(|&at| is_assistant(&roles[at])) {
+        for at in (0..roles.len()).filter(|&at| ASSISTANT.contains(&roles[at].as_str())) {
             let Some(region) = regions[at].clone() else { continue };
             if !is_looped {
                 found.push(self.added(at, &region)?);
@@ -234,8 +234,4 @@ fn end_of_shared(text: &[u8], other: &[u8]) -> usize {
 fn boundary(bytes: &[u8], at: usize) -> usize {
     let ends = |byte: &u8| is_space(*byte) || matches!(byte, b'>' | b']' | b'}' | b':');
     bytes[..at].iter().rposition(ends).map_or(0, |last| last + 1)
-}
-
-fn is_assistant(role: &str) -> bool {
-    ASSISTANT.contains(&role)
 }

@@ -9,8 +9,8 @@
 //!
 //! Source: `common/jinja/runtime.cpp` of llama.cpp. Deviations: 1. Steps, bytes and depth are bounded. 2. Text written in
 //! the turn of a loop over messages knows the message. 3. `{% generation %}` marks what is written inside. 4. A string
-//! constant is one string however often it is evaluated, which only `is sameas` can tell. 5. An array is written as it is then; llama.cpp writes what it is at the end of the
-//! block around it.
+//! constant is one string however often it is evaluated, which only `is sameas` can tell. 5. An array is written
+//! as it is then; llama.cpp writes what it is at the end of the block around it.
 //!
 //! Time: O(nodes evaluated + bytes written).
 
@@ -147,7 +147,7 @@ impl<'p> Machine<'p> {
     fn write(&mut self, value: &Value, depth: usize) -> Outcome<()> {
         match value {
             Value::String(string) => self.write_text(&string.text),
-            Value::Int(..) | Value::Float(_) | Value::Bool(_) => {
+            Value::Int(..) | Value::Float(..) | Value::Bool(_) => {
                 let text = value.as_text(&mut self.run)?;
                 self.write_text(&text)
             }

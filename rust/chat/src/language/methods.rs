@@ -17,7 +17,7 @@ pub(crate) fn method(value: &Value, name: &[u8]) -> Outcome<Option<Native>> {
         Value::Undefined(_) => return Ok(of_scalars::of_undefined(name)),
         Value::None => of_scalars::of_none(name),
         Value::Bool(_) => of_scalars::of_bool(name),
-        Value::Int(..) | Value::Float(_) => of_scalars::of_number(name),
+        Value::Int(..) | Value::Float(..) => of_scalars::of_number(name),
         Value::String(_) => of_strings::method(name),
         Value::Array(_) => of_arrays::method(name),
         Value::Object(object) if !object.has_builtins => return Ok(None),

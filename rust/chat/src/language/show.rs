@@ -108,7 +108,7 @@ impl Writer<'_, '_> {
                 self.write_str(if *value { yes } else { no })
             }
             Value::Int(value, origin) => self.write(value.to_string().as_bytes(), *origin),
-            Value::Float(float) => self.write(numbers::shown(float.value, layout.is_json).as_bytes(), float.origin),
+            Value::Float(value, origin) => self.write(numbers::shown(*value, layout.is_json).as_bytes(), *origin),
             Value::Array(array) => {
                 let items = array.items.borrow();
                 let brackets = match (array.is_tuple && !layout.is_json, items.len()) {

@@ -93,13 +93,6 @@ impl Drop for Str {
     }
 }
 
-/// A floating-point number that is shared: `is sameas` compares identities.
-#[derive(Debug)]
-pub(crate) struct Float {
-    pub(crate) value: f64,
-    pub(crate) origin: Origin,
-}
-
 /// A list or a tuple.
 #[derive(Debug, Default)]
 pub(crate) struct Array {
@@ -172,7 +165,7 @@ pub(crate) enum Value {
     None,
     Bool(bool),
     Int(i64, Origin),
-    Float(Rc<Float>),
+    Float(f64, Origin),
     String(Rc<Str>),
     Array(Rc<Array>),
     Object(Rc<Object>),
@@ -190,10 +183,6 @@ impl Value {
     /// A number of things.
     pub(crate) fn size(value: usize) -> Self {
         Self::int(value as i64)
-    }
-
-    pub(crate) fn float(value: f64, origin: Origin) -> Self {
-        Self::Float(Rc::new(Float { value, origin }))
     }
 
     pub(crate) fn string(text: impl Into<Text>) -> Self {
@@ -236,7 +225,7 @@ impl Value {
             Self::None => "None",
             Self::Bool(_) => "Boolean",
             Self::Int(..) => "Integer",
-            Self::Float(_) => "Float",
+            Self::Float(..) => "Float",
             Self::String(_) => "String",
             Self::Array(array) if array.is_tuple => "Tuple",
             Self::Array(_) => "Array",
@@ -264,7 +253,7 @@ impl Value {
     pub(crate) fn as_float(&self) -> Outcome<f64> {
         match self {
             Self::Int(value, _) => Ok(int_to_float(*value)),
-            Self::Float(float) => Ok(float.value),
+            Self::Float(value, _) => Ok(*value),
             _ => self.is_not("a float value"),
         }
     }
@@ -275,7 +264,7 @@ impl Value {
             Self::Undefined(_) | Self::None => false,
             Self::Bool(value) => *value,
             Self::Int(value, _) => *value != 0,
-            Self::Float(float) => float.value != 0.0,
+            Self::Float(value, _) => *value != 0.0,
             Self::String(string) => !string.text.is_empty(),
             Self::Array(array) => !array.items.borrow().is_empty(),
             Self::Object(object) => !object.entries.borrow().is_empty(),
@@ -286,8 +275,7 @@ impl Value {
     /// The origin of a number; of other values, the template's.
     pub(crate) fn number_origin(&self) -> Origin {
         match self {
-            Self::Int(_, origin) => *origin,
-            Self::Float(float) => float.origin,
+            Self::Int(_, origin) | Self::Float(_, origin) => *origin,
             _ => Origin::TEMPLATE,
         }
     }
@@ -363,7 +351,6 @@ impl Value {
     /// Where the value is in memory; nothing for one that is copied.
     pub(crate) fn address(&self) -> Option<*const ()> {
         Some(match self {
-            Self::Float(value) => Rc::as_ptr(value).cast(),
             Self::String(value) => Rc::as_ptr(value).cast(),
             Self::Array(value) => Rc::as_ptr(value).cast(),
             Self::Object(value) => Rc::as_ptr(value).cast(),
@@ -378,9 +365,7 @@ impl Value {
         match self {
             Self::Int(value, _) => Some((*value, int_to_float(*value))),
             Self::Bool(value) => Some((i64::from(*value), f64::from(*value))),
-            Self::Float(float) => {
-                Some((if float.value.is_finite() { float_to_int(float.value) } else { 0 }, float.value))
-            }
+            Self::Float(value, _) => Some((if value.is_finite() { float_to_int(*value) } else { 0 }, *value)),
             _ => None,
         }
     }

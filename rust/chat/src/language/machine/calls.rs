@@ -91,11 +91,7 @@ impl<'p> Machine<'p> {
     /// The name of a filter or a test, and its arguments, the operand first.
     fn applied(&mut self, operand: &'p Expression, (name, arguments): &'p Filter) -> Outcome<Args> {
         let arguments = arguments.as_deref().unwrap_or_default();
-        let mut values = Vec::with_capacity(1 + arguments.len());
-        values.push(self.evaluate(operand)?);
-        for argument in arguments {
-            values.push(self.evaluate(argument)?);
-        }
+        let values = self.evaluate_all(std::iter::once(operand).chain(arguments))?;
         Ok(Args { name: self.name(*name), values })
     }
 

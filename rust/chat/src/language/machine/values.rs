@@ -27,9 +27,13 @@ impl<'p> Machine<'p> {
         }
     }
 
-    pub(super) fn evaluate_all(&mut self, expressions: &'p [Expression]) -> Outcome<Vec<Value>> {
+    pub(super) fn evaluate_all(
+        &mut self,
+        expressions: impl IntoIterator<Item = &'p Expression>,
+    ) -> Outcome<Vec<Value>> {
+        let expressions = expressions.into_iter();
         // With room for what a method is called on.
-        let mut values = Vec::with_capacity(expressions.len() + 1);
+        let mut values = Vec::with_capacity(expressions.size_hint().0 + 1);
         for expression in expressions {
             values.push(self.evaluate(expression)?);
         }
@@ -55,7 +59,7 @@ impl<'p> Machine<'p> {
     pub(super) fn evaluate_node(&mut self, node: &'p Node) -> Outcome<Value> {
         match node {
             Node::String(_) | Node::Name(_) | Node::Int(_) | Node::Blank => Ok(Value::UNDEFINED),
-            Node::Float(value) => Ok(Value::float(*value, Origin::TEMPLATE)),
+            Node::Float(value) => Ok(Value::Float(*value, Origin::TEMPLATE)),
             Node::Array(items) | Node::Tuple(items) => {
                 self.run.budget.bytes(64 + 16 * items.len())?;
                 Ok(Value::sequence(self.evaluate_all(items)?, matches!(node, Node::Tuple(_))))
@@ -81,8 +85,8 @@ impl<'p> Machine<'p> {
             Node::Not(operand) => Ok(Value::Bool(!self.evaluate(operand)?.as_bool()?)),
             Node::Sign(is_negative, operand) => match (self.evaluate(operand)?, is_negative) {
                 (Value::Int(value, origin), true) => Ok(Value::Int(value.wrapping_neg(), origin)),
-                (Value::Float(float), true) => Ok(Value::float(-float.value, float.origin)),
-                (value @ (Value::Int(..) | Value::Float(_)), false) => Ok(value),
+                (Value::Float(value, origin), true) => Ok(Value::Float(-value, origin)),
+                (value @ (Value::Int(..) | Value::Float(..)), false) => Ok(value),
                 (value, _) => failed(format!("a sign needs a number after it, not {}", value.type_name())),
             },
             Node::Binary(first, rest) => self.binary(first, rest),

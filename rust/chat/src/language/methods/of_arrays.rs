@@ -139,7 +139,7 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
             joined.extend_with(&separator);
         }
         let item = key_of(run, item, &attribute)?;
-        if !matches!(item, Value::String(_) | Value::Int(..) | Value::Float(_)) {
+        if !matches!(item, Value::String(_) | Value::Int(..) | Value::Float(..)) {
             return failed(format!("join takes strings and numbers, not {}", item.type_name()));
         }
         let text = item.as_text(run)?;

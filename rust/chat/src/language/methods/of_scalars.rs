@@ -15,11 +15,11 @@ pub(crate) fn of_number(name: &[u8]) -> Option<Native> {
             this => map_float(this, |value| if value < 0.0 { -value } else { value }),
         },
         b"int" => |_, args| match args.at(0)? {
-            Value::Float(float) => Ok(Value::Int(float_to_int(float.value), float.origin)),
+            Value::Float(value, origin) => Ok(Value::Int(float_to_int(*value), *origin)),
             int => Ok(int.clone()),
         },
         b"float" => |_, args| match args.at(0)? {
-            Value::Int(value, origin) => Ok(Value::float(*value as f64, *origin)),
+            Value::Int(value, origin) => Ok(Value::Float(*value as f64, *origin)),
             this => map_float(this, |value| value),
         },
         b"safe" | b"string" => tojson,
@@ -28,13 +28,13 @@ pub(crate) fn of_number(name: &[u8]) -> Option<Native> {
 }
 
 fn map_float(this: &Value, function: fn(f64) -> f64) -> Outcome<Value> {
-    Ok(Value::float(function(this.as_float()?), this.number_origin()))
+    Ok(Value::Float(function(this.as_float()?), this.number_origin()))
 }
 
 pub(crate) fn of_bool(name: &[u8]) -> Option<Native> {
     Some(match name {
         b"int" => |_, args| Ok(Value::int(args.at(0)?.as_int()?)),
-        b"float" => |_, args| Ok(Value::float(args.at(0)?.as_int()? as f64, Origin::TEMPLATE)),
+        b"float" => |_, args| Ok(Value::Float(args.at(0)?.as_int()? as f64, Origin::TEMPLATE)),
         b"safe" => string,
         _ => return None,
     })

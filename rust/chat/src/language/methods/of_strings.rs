@@ -159,9 +159,9 @@ fn int(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 fn float(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let text = args.text(0)?;
     match (numbers::parse_float(text.as_bytes()), args.named("default", 1)) {
-        (Some(value), _) => Ok(Value::float(value, text.main_origin())),
-        (None, Value::Undefined(_)) => Ok(Value::float(0.0, Origin::TEMPLATE)),
-        (None, instead) => Ok(Value::float(instead.as_float()?, instead.number_origin())),
+        (Some(value), _) => Ok(Value::Float(value, text.main_origin())),
+        (None, Value::Undefined(_)) => Ok(Value::Float(0.0, Origin::TEMPLATE)),
+        (None, instead) => Ok(Value::Float(instead.as_float()?, instead.number_origin())),
     }
 }
 
