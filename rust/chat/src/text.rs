@@ -286,12 +286,14 @@ impl Text {
         }
     }
 
-    /// Appends the bytes of another text as a string of JSON to the last part. The quotes have the origin `near`.
-    pub(crate) fn extend_quoted(&mut self, other: &Self, near: Origin) {
+    /// Appends the bytes of another text as a string of JSON to the last part. The quotes have the origin `near`. In
+    /// ASCII, what is not UTF-8 is replaced byte by byte.
+    pub(crate) fn extend_quoted(&mut self, other: &Self, near: Origin, is_ascii: bool) {
         self.extend(b"\"", near);
         let mut copied = 0;
         for (at, &byte) in other.bytes.iter().enumerate() {
-            let code;
+            let code: String;
+            let mut len = 1;
             let escape = match byte {
                 b'"' => "\\\"",
                 b'\\' => "\\\\",
@@ -304,11 +306,19 @@ impl Text {
                     code = format!("\\u{byte:04x}");
                     &code
                 }
+                0x80.. if is_ascii && at >= copied => {
+                    let chunk = other.bytes[at..other.len().min(at + 4)].utf8_chunks().next();
+                    let char = chunk.and_then(|chunk| chunk.valid().chars().next());
+                    len = char.map_or(1, char::len_utf8);
+                    let char = char.unwrap_or(char::REPLACEMENT_CHARACTER);
+                    code = char.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+                    &code
+                }
                 _ => continue,
             };
             self.extend_with_range(other, copied..at);
             self.extend(escape.as_bytes(), other.origin_at(at));
-            copied = at + 1;
+            copied = at + len;
         }
         self.extend_with_range(other, copied..other.len());
         self.extend(b"\"", near);

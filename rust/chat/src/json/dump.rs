@@ -25,7 +25,7 @@ impl Json {
             Self::Int(value) => between(out, &value.to_string()),
             Self::Unsigned(value) => between(out, &value.to_string()),
             Self::Float(value) => between(out, &float(*value)),
-            Self::String(text) => out.extend_quoted(text, near),
+            Self::String(text) => out.extend_quoted(text, near, false),
             Self::Array(items) => {
                 between(out, "[");
                 for (at, item) in items.iter().enumerate() {
@@ -38,7 +38,7 @@ impl Json {
                 between(out, "{");
                 for (at, (key, value)) in object.iter().enumerate() {
                     between(out, if at > 0 { "," } else { "" });
-                    out.extend_quoted(key, near);
+                    out.extend_quoted(key, near, false);
                     between(out, ":");
                     value.write(out, near);
                 }
