@@ -9,7 +9,7 @@ use crate::budget::Budget;
 use crate::error::Error;
 
 /// The end of the marker at a place, if there is one.
-fn marker(text: &[u8], at: usize) -> Option<usize> {
+pub(super) fn marker(text: &[u8], at: usize) -> Option<usize> {
     let closer = match text.get(at)? {
         b'<' => b'>',
         b'[' => b']',
