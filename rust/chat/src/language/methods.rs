@@ -78,16 +78,11 @@ fn places(args: &Args, len: usize) -> Outcome<impl Iterator<Item = usize> + Clon
         return failed("the step of a slice must not be zero");
     }
     let (first, last) = if step < 0 { (len - 1, -1) } else { (0, len) };
-    let start = part(1, first)?;
-    let stop = part(2, last)?;
-    let from_end = |place: i64, lowest: i64, highest: i64| {
-        if place < lowest { (len + place).max(lowest) } else { place.min(highest) }
+    let from_end = |place: i64, lowest: i64| {
+        if place < lowest { (len + place).max(lowest) } else { place.min(first.max(last)) }
     };
-    let (start, stop) = if step > 0 {
-        (from_end(start, 0, len), from_end(stop, 0, len))
-    } else {
-        (if start < 0 { (len + start).max(0) } else { start.min(len - 1) }, from_end(stop, -1, len - 1))
-    };
+    let start = from_end(part(1, first)?, 0);
+    let stop = from_end(part(2, last)?, last.min(0));
     let places = std::iter::successors(Some(start), move |place| place.checked_add(step));
     let places = places.take_while(move |&place| if step > 0 { place < stop } else { place > stop });
     Ok(places.filter(move |place| (0..len).contains(place)).map(|place| place as usize))
