@@ -6,11 +6,7 @@
 mod dump;
 mod parse;
 
-use crate::error::Error;
 use crate::text::{Origin, Text};
-
-/// The deepest nesting of arrays and objects. Deeper JSON is refused, so that whatever walks it can do so recursively.
-const MOST_DEEP: usize = 500;
 
 /// A value of JSON. Strings are bytes.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -112,20 +108,15 @@ impl Json {
         }
     }
 
-    /// About how many bytes it has. It is inside of `depth` others, and an error if that makes more than [`MOST_DEEP`].
-    pub(crate) fn num_bytes(&self, depth: usize) -> Result<usize, Error> {
-        let inside = match self {
-            Self::Array(_) | Self::Object(_) if depth == MOST_DEEP => {
-                return Err(Error::Limit { problem: format!("JSON is nested more than {MOST_DEEP} levels deep") });
-            }
-            Self::String(text) => Ok(text.len()),
-            Self::Array(items) => items.iter().map(|item| item.num_bytes(depth + 1)).sum(),
-            Self::Object(object) => {
-                object.iter().map(|(key, value)| Ok(8 + key.len() + value.num_bytes(depth + 1)?)).sum()
-            }
-            _ => Ok(0),
+    /// About how many bytes it has.
+    pub(crate) fn num_bytes(&self) -> usize {
+        let inside: usize = match self {
+            Self::String(text) => text.len(),
+            Self::Array(items) => items.iter().map(Self::num_bytes).sum(),
+            Self::Object(object) => object.iter().map(|(key, value)| 8 + key.len() + value.num_bytes()).sum(),
+            _ => 0,
         };
-        Ok(8 + inside?)
+        8 + inside
     }
 }
 

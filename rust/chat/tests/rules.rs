@@ -282,13 +282,11 @@ fn strings_know_their_message() {
 fn requests_can_be_made_by_hand() {
     let message = Object::with(None, [("role", "user".into()), ("content", "Hi".into())]);
     let body = Object::with(None, [("messages", vec![message.into()].into())]);
-    let request = Request::from_body(body.into()).unwrap();
+    let request = Request::from_body(body.into());
     let rendered = ChatTemplate::new(TEXT.as_bytes()).unwrap().apply(&request, &Options::default(), &Now::default());
     // What stands in messages is the caller's.
     let expected = [("[user]", None), ("Hi", Some(0)), ("[assistant]", None)];
     assert_eq!(runs(&rendered.unwrap().text), expected.map(|(says, writer)| (says.to_owned(), writer)));
-    let deep = (0..1000).fold(Json::Null, |inner, _| Json::from(vec![inner]));
-    assert!(matches!(Request::from_body(deep), Err(Error::Limit { .. })));
 }
 
 #[test]

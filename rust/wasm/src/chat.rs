@@ -115,7 +115,7 @@ impl Chat {
             merge(body, asked.fields, asked.variables);
         }
         let has_tools = body.get("tools").and_then(Json::as_array).is_some_and(|tools| !tools.is_empty());
-        let request = Request::from_body(body).map_err(failed)?;
+        let request = Request::from_body(body);
 
         let named = match &asked.template_text {
             Some(source) => templates.compiled("template_text".to_owned(), source)?,

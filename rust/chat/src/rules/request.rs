@@ -30,12 +30,8 @@ pub struct Request {
 
 impl Request {
     /// A request with the fields of a body. Strings in its messages become the caller's, in their message.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`] if it is nested too deep.
-    pub fn from_body(mut body: Json) -> Result<Self, Error> {
-        let num_bytes = body.num_bytes(0)?;
+    pub fn from_body(mut body: Json) -> Self {
+        let num_bytes = body.num_bytes();
         let messages = if let Json::Object(body) = &mut body { body.get_mut("messages") } else { None };
         if let Some(Json::Array(messages)) = messages {
             for (number, message) in messages.iter_mut().enumerate() {
@@ -47,7 +43,7 @@ impl Request {
                 }
             }
         }
-        Ok(Self { body, num_bytes })
+        Self { body, num_bytes }
     }
 
     /// A request from a body in JSON.
@@ -56,7 +52,7 @@ impl Request {
     ///
     /// The body is not JSON, or nested too deep.
     pub fn parse(body: &[u8]) -> Result<Self, Error> {
-        Self::from_body(Json::parse(body)?)
+        Json::parse(body).map(Self::from_body)
     }
 
     /// The body.

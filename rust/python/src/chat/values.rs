@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};
 
 use crate::arguments::text;
-use crate::errors::{Raise, chat_type_error};
+use crate::errors::chat_type_error;
 use crate::run::check_signals;
 
 /// Containers inside containers: far more than a request needs.
@@ -25,8 +25,7 @@ type KeyValue<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 /// Reads a request.
 pub(super) fn request(body: &Bound<'_, PyAny>) -> PyResult<Request> {
-    let body = Reader::default().value(body)?;
-    Request::from_body(body).map_err(Raise::raise)
+    Reader::default().value(body).map(Request::from_body)
 }
 
 /// A step from an object to what is in it.
