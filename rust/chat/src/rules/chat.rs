@@ -166,8 +166,7 @@ impl ChatTemplate {
         add_dates(&mut params.variables, &self.template, scene.now);
 
         let messages = &mut params.messages;
-        let is_continued = params.continuation != Continuation::None;
-        let continued = if is_continued { messages.pop() } else { None };
+        let continued = if params.continuation == Continuation::None { None } else { messages.pop() };
         if self.trims {
             repairs::trim(messages);
         }
@@ -185,7 +184,8 @@ impl ChatTemplate {
         // The role and the content are always there: `has_continuation`.
         let is_empty = |last: &Object| last.len() == 2 && last.text("content").is_some_and(Text::is_empty);
         params.continued = continued.filter(|last| !is_empty(last));
-        self.handler.copied().unwrap_or_else(|| thinking.handler()).prompt(&mut scene, params)
+        let found = || Handler::between(&thinking.start, &thinking.end);
+        self.handler.copied().unwrap_or_else(found).prompt(&mut scene, params)
     }
 
     /// How the template writes thinking. It is kept for the first BOS and EOS.

@@ -5,7 +5,7 @@
 //! 2. A question is rendered with thinking on and off: the generation prompt may open thinking, or open and close it.
 //! 3. A tool call is rendered with thinking: some templates show thinking only there.
 //! 4. For some templates, a text in their source corrects the result.
-//! 5. [`Thinking::handler`]: a continued message is written after the generation prompt, with the markers around its
+//! 5. [`Handler::between`](super::handlers::Handler::between) them: a continued message is written after the generation prompt, with the markers around its
 //!    thinking even if it has none.
 //!
 //! Source: `analyze_template` and `analyze_reasoning` in `common/chat-diff-analyzer.cpp` of llama.cpp. Deviations: 1. Only what makes the prompt, as in
@@ -20,7 +20,6 @@ use memchr::memmem;
 
 use self::difference::{Piece, differing, pieces};
 use self::probe::{ANSWER, CALL, THINKING, THOUGHTFUL, USER, rendered};
-use super::handlers::Handler;
 use super::params::Scene;
 use crate::error::Error;
 use crate::language::Template;
@@ -34,9 +33,9 @@ pub(crate) struct Thinking {
     /// Whether it does.
     pub(crate) exists: bool,
     /// What stands before it: may be empty.
-    start: Vec<u8>,
+    pub(crate) start: Vec<u8>,
     /// What stands after it: may be empty.
-    end: Vec<u8>,
+    pub(crate) end: Vec<u8>,
 }
 
 impl Thinking {
@@ -78,11 +77,6 @@ impl Thinking {
             self.start = self.start.trim_ascii().to_vec();
             self.end = self.end.trim_ascii().to_vec();
         }
-    }
-
-    /// The handler of a template with such markers.
-    pub(crate) fn handler(&self) -> Handler<'_> {
-        Handler::between(&self.start, &self.end)
     }
 }
 
