@@ -126,9 +126,18 @@ impl<'p> Machine<'p> {
 
     // Writing
 
-    /// Statements whose text is one string.
+    /// Statements. One that is left by `break` or `continue` writes nothing.
     fn block(&mut self, body: &'p [Statement]) -> Outcome<()> {
-        body.iter().try_for_each(|statement| self.statement(statement))
+        for statement in body {
+            let len = self.out.len();
+            if let Err(failure) = self.statement(statement) {
+                if matches!(*failure, Failure::Left(_)) {
+                    self.out.truncate(len);
+                }
+                return Err(failure);
+            }
+        }
+        Ok(())
     }
 
     fn charge_writing(&mut self, count: usize) -> Outcome<()> {
