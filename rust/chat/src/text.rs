@@ -17,10 +17,10 @@ use std::ops::Range;
 
 /// Who wrote a byte: the template or the caller, and for which message.
 ///
-/// Bits 0 to 27: one more than the number of a message, or 0 if there is none. It is the message that the caller's string
-/// is in, or, for text of the template, that in whose turn of a loop it was written. Bit 28: the caller's, of the content
-/// of the message. Bit 29: a media marker, whose number takes the place of that of a message. Bit 30: written inside
-/// `{% generation %}`. Bit 31: the caller's.
+/// Bits 0 to 27: one more than the number of a message, or 0 if there is none. It is the message that the caller's
+/// string is in, or, for text of the template, that in whose turn of a loop it was written. Bit 28: the caller's, of the
+/// content of the message. Bit 29: a media marker, whose number takes the place of that of a message. Bit 30: written
+/// inside `{% generation %}`. Bit 31: the caller's.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Origin(u32);
 

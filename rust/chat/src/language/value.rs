@@ -1,8 +1,8 @@
 //! Values of the template language: what variables hold and expressions give.
 //!
 //! Source: `common/jinja/value.h` of llama.cpp. Deviations: 1. Values nest at most [`MOST_DEEP`] levels where they are
-//! set or walked; llama.cpp's stack overflows. 2. Numbers that come from a caller know that, so that their digits do. 3. A
-//! keyword argument that a template puts into an array cannot be a key.
+//! set or walked; llama.cpp's stack overflows. 2. Numbers that come from a caller know that, so that their digits do.
+//! 3. A keyword argument that a template puts into an array cannot be a key.
 //!
 //! Arrays and objects are shared and can be changed by whoever holds them, as in Python. A value is for one thread and
 //! one rendering.
@@ -21,8 +21,8 @@ pub(crate) use run::{Changed, Run};
 use super::failure::{Outcome, failed};
 use crate::text::{Origin, RUN_BYTES, Text};
 
-/// The deepest nesting of values that are set, added to others, or walked: printed, compared, made JSON. So freeing them
-/// is not deeper recursion than a stack has room for.
+/// The deepest nesting of values that are set, added to others, or walked: printed, compared, made JSON. So the recursion
+/// that frees them is not deeper than a stack.
 pub(crate) const MOST_DEEP: usize = 200;
 
 /// That a value nests more than [`MOST_DEEP`] levels.

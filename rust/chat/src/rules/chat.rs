@@ -106,8 +106,8 @@ impl ChatTemplate {
         let (mut params, media) = self.read(request, options)?;
         decide_continuation(&mut params, options.closes)?;
         let text = self.text(request, &mut params, options, now)?;
-        warnings::find(request, &mut params, &self.template, &text);
-        Ok(Rendered { text, media, warnings: params.warnings })
+        let warnings = warnings::find(request, &params, &self.template, &text);
+        Ok(Rendered { text, media, warnings })
     }
 
     /// The bytes of a request's text that a mask covers, as ranges in order. `ends` are the texts of the vocabulary's
@@ -175,7 +175,7 @@ impl ChatTemplate {
             repairs::developer_to_system(messages);
         }
         if !caps.supports_system_role {
-            repairs::merge_system(messages, &mut params.warnings)?;
+            params.dropped = repairs::merge_system(messages)?;
         }
         if caps.supports_object_arguments {
             repairs::arguments_as_objects(messages)?;

@@ -5,7 +5,6 @@
 //! affects the prompt, or whether there is an error.
 
 use super::caps::Caps;
-use super::warnings::Warning;
 use crate::budget::Budget;
 use crate::clock::Now;
 use crate::json::{Json, Object};
@@ -53,8 +52,8 @@ pub(crate) struct Params {
     pub(crate) variables: Object,
     /// A schema of the answer. `None` is `null`.
     pub(crate) json_schema: Option<Json>,
-    /// What the model does not see.
-    pub(crate) warnings: Vec<Warning>,
+    /// The system message that the template does not take, if no other message can hold its text.
+    pub(crate) dropped: Option<usize>,
 }
 
 /// What is rendered with: the template and its surroundings.

@@ -10,7 +10,6 @@
 //! message with tool calls always has a content: [`message`](super::message) gives it an empty one.
 
 use super::content;
-use super::warnings::Warning;
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::text::{Text, is_space};
@@ -26,24 +25,20 @@ pub(crate) fn developer_to_system(messages: &mut [Object]) {
     }
 }
 
-/// The second repair.
+/// The second repair. Returns the number of the system message if there is none after it.
 ///
 /// # Errors
 ///
 /// A content is not text.
-pub(crate) fn merge_system(messages: &mut Vec<Object>, warnings: &mut Vec<Warning>) -> Result<(), Error> {
+pub(crate) fn merge_system(messages: &mut Vec<Object>) -> Result<Option<usize>, Error> {
     if !messages.first().is_some_and(|message| message.is("role", "system")) {
-        return Ok(());
+        return Ok(None);
     }
     let first = messages.remove(0);
-    match messages.first_mut() {
-        Some(second) => {
-            let content = content::lines(text_of(&first)?, text_of(second)?);
-            second.set("content", content);
-        }
-        None => warnings.extend(first.message.map(Warning::dropped_system)),
-    }
-    Ok(())
+    let Some(second) = messages.first_mut() else { return Ok(first.message) };
+    let content = content::lines(text_of(&first)?, text_of(second)?);
+    second.set("content", content);
+    Ok(None)
 }
 
 /// The third repair.

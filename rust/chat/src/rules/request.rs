@@ -3,8 +3,8 @@
 //! A field of the wrong type counts as missing if llama-server treats it so, and is an error otherwise.
 //!
 //! Source: `oaicompat_chat_params_parse` in `tools/server/server-common.cpp` of llama.cpp. Deviations: 1. Fields that
-//! have no influence on the prompt are not read, nor refused: `grammar`, `logprobs`, `reasoning_format`. 2. `documents` are given to the template; the server drops them.
-//! 3. Errors name the field.
+//! have no influence on the prompt are not read, nor refused: `grammar`, `logprobs`, `reasoning_format`. 2. `documents`
+//! are given to the template; the server drops them. 3. Errors name the field.
 
 use super::params::{Continuation, Params};
 use super::tools;

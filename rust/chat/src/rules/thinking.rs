@@ -5,8 +5,8 @@
 //! 2. A question is rendered with thinking on and off: the generation prompt may open thinking, or open and close it.
 //! 3. A tool call is rendered with thinking: some templates show thinking only there.
 //! 4. For some templates, a text in their source corrects the result.
-//! 5. [`Handler::between`](super::handlers::Handler::between) them: a continued message is written after the generation prompt, with the markers around its
-//!    thinking even if it has none.
+//! 5. [`Handler::between`](super::handlers::Handler::between) them: a continued message is written after the generation
+//!    prompt, with the markers around its thinking even if it has none.
 //!
 //! Source: `analyze_template` and `analyze_reasoning` in `common/chat-diff-analyzer.cpp` of llama.cpp. Deviations: 1. Only what makes the prompt, as in
 //! [`handlers`](super::handlers): how a template writes content and tool calls is not analysed, and no template

@@ -32,11 +32,6 @@ impl Warning {
     fn new(code: &'static str, subject: Option<&str>, message: Option<usize>, text: String) -> Self {
         Self { code, subject: subject.map(str::to_owned), message, text }
     }
-
-    pub(super) fn dropped_system(message: usize) -> Self {
-        let text = format!("messages[{message}] is dropped: the template takes no system messages");
-        Self::new("dropped-system", None, Some(message), text)
-    }
 }
 
 impl fmt::Display for Warning {
@@ -65,8 +60,12 @@ const PASSED: [&str; 2] = ["tool_calls", "reasoning_content"];
 const REASONING: [&str; 2] = ["thinking", "reasoning"];
 
 /// Finds what is not in `text`, which was rendered from a request. O(bytes of the template and of the request).
-pub(crate) fn find(request: &Request, params: &mut Params, template: &Template, text: &Text) {
-    let warnings = &mut params.warnings;
+pub(crate) fn find(request: &Request, params: &Params, template: &Template, text: &Text) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if let Some(message) = params.dropped {
+        let text = format!("messages[{message}] is dropped: the template takes no system messages");
+        warnings.push(Warning::new("dropped-system", None, Some(message), text));
+    }
     for (name, _) in params.variables.iter() {
         let name = String::from_utf8_lossy(name.as_bytes());
         if !OWN.contains(&&*name) && !template.reads(&name) {
@@ -80,8 +79,9 @@ pub(crate) fn find(request: &Request, params: &mut Params, template: &Template, 
             warnings.push(Warning::new("unread", Some(field), None, format!("the template never reads {field}")));
         }
     }
-    unread_fields(request, template, warnings);
-    left_out(request, text, warnings);
+    unread_fields(request, template, &mut warnings);
+    left_out(request, text, &mut warnings);
+    warnings
 }
 
 fn unread_fields(request: &Request, template: &Template, warnings: &mut Vec<Warning>) {

@@ -83,8 +83,8 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
     }
 }
 
-/// One piece is left of one text, if it was not taken off itself, and more of the other: it may be equal to either end of
-/// those.
+/// One piece is left of one text, or was its last to be taken off, and more of the other: it may be equal to either end
+/// of those.
 fn take_end(single: &Piece<'_>, rest: &mut Range<usize>, others: &[Piece<'_>], other_rest: &mut Range<usize>) {
     if single.text == others[other_rest.end - 1].text {
         other_rest.end -= 1;
