@@ -190,7 +190,7 @@ fn values_in_values() {
         (grown("[1]", "{% set _ = n.v.append(a=n.v.pop()) %}", 100_000, "{{ n.v.pop() }}"), Fails),
         // However deep, they do not nest deeper than a stack is when they are freed.
         (grown("1", deep, 199, "{{ n.v|string|length }}"), End::Text),
-        ("{% macro m(a, i) %}{{ m([[[[[[a]]]]]], i - 1) if i }}{% endmacro %}{{ m(1, 99) }}".to_owned(), Fails),
+        ("{% macro m(a, i) %}{{ m([[[[[[a]]]]]], i - 1) if i }}{% endmacro %}{{ m(1, 60) }}".to_owned(), Fails),
         ("{% set n = namespace() %}{% macro m() %}{% set n.v = caller %}{% endmacro %}{% for i in range(20000) %}{% call m() %}{{ i }}{% endcall %}{% endfor %}".to_owned(), End::Text),
     ];
     for test in ["n.v|string", "n.v|tojson", "n.v == n.v", "{n.v: 1}", "[n.v]|sort", "n.v < n.v"] {
