@@ -529,7 +529,10 @@ FAULTS: tuple[Change, ...] = (
     setting("continue_final_message", 1, "thinking", None),
     setting("add_generation_prompt", None, "yes", 1),
     setting("response_format", {"type": "yaml"}, "json", None),
+    setting("reasoning_format", "nothing"),
     setting("reasoning_effort", 5, []),
     setting("parallel_tool_calls", "yes", None),
+    setting("grammar", 'root ::= "a"'),
+    setting("top_logprobs", 5),
 )
 """What a server should refuse, or ignore on purpose."""
