@@ -95,7 +95,7 @@ GRAMMAR = re.compile(
 
 
 def without_grammar(case: Case, ours: Ours) -> bool:
-    """Whether the server fails to make a grammar or a parser for the answer, or refuses a field that only that needs."""
+    """Whether the server fails to make a grammar or a parser for the answer, or refuses a field that only they need."""
     return cause(case) == THEY_REFUSE and bool(GRAMMAR.search(case.theirs["error"]))
 
 
