@@ -90,12 +90,11 @@ def without_documents(case: Case, ours: Ours) -> bool:
 GRAMMAR = re.compile(
     r"JSON schema error|Unsatisfiable schema|At least one of min_value or max_value|does not match the expected peg-"
     r"|Unable to generate parser"
-    r"|Unknown reasoning format|logprobs|Cannot use custom grammar|Cannot use both json_schema and grammar"
 )
 
 
 def without_grammar(case: Case, ours: Ours) -> bool:
-    """Whether the server fails to make a grammar or a parser for the answer, or refuses a field that only they need."""
+    """Whether the server fails to make a grammar of the tools or of the schema for the answer, or a parser for it."""
     return cause(case) == THEY_REFUSE and bool(GRAMMAR.search(case.theirs["error"]))
 
 

@@ -218,8 +218,11 @@ fn every_refusal_names_its_field() {
         ),
         (r#""tool_choice": "f""#, "tool_choice"),
         (r#""continue_final_message": 1"#, "continue_final_message"),
+        (r#""reasoning_format": "x""#, "reasoning_format"),
         (r#""response_format": {"type": "yaml"}"#, "response_format.type"),
+        (r#""json_schema": {}, "grammar": "x""#, "grammar"),
         (r#""chat_template_kwargs": {"enable_thinking": "false"}"#, "chat_template_kwargs.enable_thinking"),
+        (r#""top_logprobs": 5"#, "top_logprobs"),
     ];
     for (fields, field) in cases {
         assert_eq!(fault(&with(fields)), field, "{fields}");

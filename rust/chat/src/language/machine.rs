@@ -6,11 +6,11 @@
 //!    a `{% call %}`, which may be called later: it takes a copy of the slots along.
 //! 2. Statements write to one text. What a block writes is a string that other statements may take: `set`, `filter`,
 //!    macros. A `break` discards what the statement of the loop's body that it leaves has written.
+//! 3. An array that is written is read when the block around it ends, since it may be changed until then.
 //!
 //! Source: `common/jinja/runtime.cpp` of llama.cpp. Deviations: 1. Steps, bytes and depth are bounded. 2. Text written in
 //! the turn of a loop over messages knows the message. 3. `{% generation %}` marks what is written inside. 4. A string
-//! constant is one string however often it is evaluated, which only `is sameas` can tell. 5. An array is written
-//! as it is then; llama.cpp writes what it is at the end of the block around it.
+//! constant is one string however often it is evaluated, which only `is sameas` can tell.
 //!
 //! Time: O(nodes evaluated + bytes written).
 
@@ -44,6 +44,8 @@ pub(crate) struct Machine<'p> {
     out: Text,
     /// The bytes of the texts around `out`, which go on when it is finished.
     outer: usize,
+    /// Arrays that were written, and where in `out` they belong.
+    arrays: Vec<(usize, Value)>,
     /// What text of the template is written as.
     turn: Origin,
     /// How many `{% generation %}` are open.
@@ -71,6 +73,7 @@ impl<'p> Machine<'p> {
             names: vec![None; program.names.len()],
             out: Text::default(),
             outer: 0,
+            arrays: Vec::new(),
             turn: Origin::TEMPLATE,
             generation: 0,
             depth: 0,
@@ -126,18 +129,38 @@ impl<'p> Machine<'p> {
 
     // Writing
 
-    /// Statements. One that is left by `break` or `continue` writes nothing.
+    /// Statements whose text is one string.
     fn block(&mut self, body: &'p [Statement]) -> Outcome<()> {
+        let arrays = self.arrays.len();
         for statement in body {
-            let len = self.out.len();
-            if let Err(failure) = self.statement(statement) {
-                if matches!(*failure, Failure::Left(_)) {
-                    self.out.truncate(len);
-                }
-                return Err(failure);
-            }
+            self.statement(statement)?;
         }
+        self.write_arrays(arrays)
+    }
+
+    /// Puts the arrays where they belong, those from number `first` on.
+    fn write_arrays(&mut self, first: usize) -> Outcome<()> {
+        let arrays = self.arrays.split_off(first);
+        let Some(&(start, _)) = arrays.first() else { return Ok(()) };
+        self.run.budget.bytes(self.out.len() - start)?;
+        let tail = self.out.split_off(start);
+        let mut from = 0;
+        for (at, array) in arrays {
+            self.out.append(&tail.slice(from..at - start));
+            from = at - start;
+            self.write_items(&array, 0)?;
+        }
+        self.out.append(&tail.slice(from..tail.len()));
         Ok(())
+    }
+
+    fn write_items(&mut self, value: &Value, depth: usize) -> Outcome<()> {
+        check_depth(depth)?;
+        let Value::Array(array) = value else {
+            return self.write(value);
+        };
+        self.run.budget.steps(array.items.borrow().len())?;
+        array.items.borrow().iter().try_for_each(|item| self.write_items(item, depth + 1))
     }
 
     fn charge_writing(&mut self, count: usize) -> Outcome<()> {
@@ -152,18 +175,17 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// Writes a value that is inside of `depth` others.
-    fn write(&mut self, value: &Value, depth: usize) -> Outcome<()> {
+    fn write(&mut self, value: &Value) -> Outcome<()> {
         match value {
             Value::String(string) => self.write_text(&string.text),
             Value::Int(..) | Value::Float(..) | Value::Bool(_) => {
                 let text = value.as_text(&mut self.run)?;
                 self.write_text(&text)
             }
-            Value::Array(array) => {
-                check_depth(depth)?;
-                self.run.budget.steps(array.items.borrow().len())?;
-                array.items.borrow().iter().try_for_each(|item| self.write(item, depth + 1))
+            Value::Array(_) => {
+                self.run.budget.bytes(32)?;
+                self.arrays.push((self.out.len(), value.clone()));
+                Ok(())
             }
             Value::Undefined(_) | Value::None | Value::Object(_) | Value::Function(_) | Value::KwArg(_) => Ok(()),
         }
@@ -173,9 +195,11 @@ impl<'p> Machine<'p> {
     fn captured(&mut self, body: &'p [Statement]) -> Outcome<Value> {
         self.outer += self.out.num_bytes();
         let out = std::mem::take(&mut self.out);
+        let arrays = std::mem::take(&mut self.arrays);
         let result = self.block(body);
         let text = std::mem::replace(&mut self.out, out);
         self.outer -= self.out.num_bytes();
+        self.arrays = arrays;
         result.map(|()| Value::string(text))
     }
 
@@ -191,7 +215,7 @@ impl<'p> Machine<'p> {
             }
             Statement::Write(expression) => {
                 let value = self.evaluate(expression)?;
-                self.write(&value, 0)
+                self.write(&value)
             }
             Statement::If(branches, otherwise) => self.if_block(branches, otherwise),
             Statement::For(each) => self.at(each.at, |machine| machine.for_block(each)),

@@ -3,8 +3,8 @@
 //! A field of the wrong type counts as missing if llama-server treats it so, and is an error otherwise.
 //!
 //! Source: `oaicompat_chat_params_parse` in `tools/server/server-common.cpp` of llama.cpp. Deviations: 1. Fields that
-//! have no influence on the prompt are not read, nor refused: `grammar`, `logprobs`, `reasoning_format`. 2. `documents`
-//! are given to the template; the server drops them. 3. Errors name the field.
+//! have no influence on the prompt are not read. 2. `documents` are given to the template; the server drops them.
+//! 3. Errors name the field.
 
 use super::params::{Continuation, Params};
 use super::tools;
@@ -85,6 +85,10 @@ impl Request {
         if !matches!(tool_choice, b"auto" | b"none" | b"required") {
             return Err(Error::request("tool_choice", "expected 'auto', 'none' or 'required'"));
         }
+        if tools.is_some() && tool_choice != b"none" && body.get("grammar").is_some() {
+            return Err(Error::request("grammar", "a request with tools cannot have a grammar"));
+        }
+        check_log_probabilities(body)?;
 
         let given = body.get("chat_template_kwargs").and_then(Json::as_object);
         let mut variables = given.cloned().unwrap_or_default();
@@ -95,10 +99,16 @@ impl Request {
             variables.set("documents", documents.clone());
         }
 
+        let reasoning_format = body.get("reasoning_format").map(|format| format.as_text().map(|it| it.as_bytes()));
+        if !matches!(reasoning_format, None | Some(Some(b"none" | b"auto" | b"deepseek" | b"deepseek-legacy"))) {
+            let problem = "expected 'none', 'auto', 'deepseek' or 'deepseek-legacy'";
+            return Err(Error::request("reasoning_format", problem));
+        }
+
         Ok(Params {
             tools,
             json_schema,
-            add_generation_prompt: body.get("add_generation_prompt") != Some(&Json::Bool(false)),
+            add_generation_prompt: boolean(body, "add_generation_prompt").unwrap_or(true),
             continuation: continuation(body.get("continue_final_message"))?,
             enable_thinking,
             variables,
@@ -107,9 +117,21 @@ impl Request {
     }
 }
 
+/// A boolean of the body. One of another type counts as missing.
+fn boolean(body: &Json, name: &str) -> Option<bool> {
+    match body.get(name)? {
+        Json::Bool(value) => Some(*value),
+        _ => None,
+    }
+}
+
 /// A schema for the answer.
 fn answer_format(body: &Json) -> Result<Option<Json>, Error> {
     let mut schema = body.get("json_schema").filter(|schema| !schema.is_null());
+    let has_grammar = body.text("grammar").is_some_and(|grammar| !grammar.is_empty());
+    if schema.is_some() && has_grammar {
+        return Err(Error::request("grammar", "a request with a json_schema cannot have a grammar"));
+    }
     let any = Json::Object(Object::default());
     let not_null = |value: &&Json| !value.is_null();
     let format = body.get("response_format").unwrap_or(&Json::Null);
@@ -131,6 +153,18 @@ fn answer_format(body: &Json) -> Result<Option<Json>, Error> {
         Some(Json::Object(object)) if object.is_empty() => Some(Object::with(None, [("type", "object".into())]).into()),
         schema => schema.cloned(),
     })
+}
+
+fn check_log_probabilities(body: &Json) -> Result<(), Error> {
+    let has_tools = body.get("tools").and_then(Json::as_array).is_some_and(|tools| !tools.is_empty());
+    if boolean(body, "logprobs") == Some(true) {
+        if has_tools && boolean(body, "stream") == Some(true) {
+            return Err(Error::request("logprobs", "a request with tools and a stream cannot have logprobs"));
+        }
+    } else if body.get("top_logprobs").is_some_and(|value| !value.is_null()) {
+        return Err(Error::request("top_logprobs", "a request with top_logprobs must have logprobs"));
+    }
+    Ok(())
 }
 
 fn continuation(value: Option<&Json>) -> Result<Continuation, Error> {

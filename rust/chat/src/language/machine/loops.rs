@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::super::ast::{For, Node};
+use super::super::ast::{For, Node, Statement};
 use super::super::failure::{Failure, Outcome, failed};
 use super::super::value::{Entries, Str, Value, mark};
 use super::Machine;
@@ -10,10 +10,20 @@ use crate::text::Origin;
 
 impl<'p> Machine<'p> {
     pub(super) fn for_block(&mut self, each: &'p For) -> Outcome<()> {
+        let scope = self.scopes.open();
+        let turn = self.turn;
+        let result = self.turns(each);
+        self.turn = turn;
+        self.scopes.close(scope);
+        if result? { Ok(()) } else { self.block(&each.otherwise) }
+    }
+
+    /// The turns of a loop. Returns whether one came to its end.
+    pub(super) fn turns(&mut self, each: &'p For) -> Outcome<bool> {
         let iterated = self.evaluate(&each.items)?;
         self.run.note(&iterated, mark::USED | mark::ARRAY_ACCESS);
         let items = self.loop_items(&iterated, each)?;
-        let scope = self.scopes.open();
+        let arrays = self.arrays.len();
         let outer = self.turn;
         let mut has_ended = false;
         for (at, item) in items.iter().enumerate() {
@@ -27,7 +37,7 @@ impl<'p> Machine<'p> {
                 Value::Object(object) => object.message.map_or(outer, Origin::turn),
                 _ => outer,
             };
-            match self.block(&each.body) {
+            match self.turn(&each.body) {
                 Ok(()) => has_ended = true,
                 Err(failure) => match *failure {
                     Failure::Left("continue") => {}
@@ -36,9 +46,25 @@ impl<'p> Machine<'p> {
                 },
             }
         }
-        self.turn = outer;
-        self.scopes.close(scope);
-        if has_ended { Ok(()) } else { self.block(&each.otherwise) }
+        self.write_arrays(arrays)?;
+        Ok(has_ended)
+    }
+
+    /// One turn of a loop. A statement that is left by `break` or `continue` writes nothing.
+    pub(super) fn turn(&mut self, body: &'p [Statement]) -> Outcome<()> {
+        for statement in body {
+            let len = self.out.len();
+            let num_arrays = self.arrays.len();
+            let result = self.statement(statement);
+            if let Err(failure) = &result
+                && matches!(**failure, Failure::Left(_))
+            {
+                self.out.truncate(len);
+                self.arrays.truncate(num_arrays);
+            }
+            result?;
+        }
+        Ok(())
     }
 
     /// The items of a loop: those of an array, or the keys of an object (with their values if there are several loop
