@@ -5,7 +5,7 @@
 
 use std::io::{BufRead, Write, stdin, stdout};
 
-use ggtok_chat::{ChatTemplate, Error, Json, Now, Options, Request, Strings};
+use ggtok_chat::{ChatTemplate, Error, Json, Now, Options, Request};
 
 fn main() -> std::io::Result<()> {
     // Requests for a template come one after the other.
@@ -27,8 +27,7 @@ fn main() -> std::io::Result<()> {
 }
 
 fn answer(line: &[u8], compiled: &mut Option<(Vec<u8>, ChatTemplate)>) -> Result<Vec<u8>, Error> {
-    let mut strings = Strings::new();
-    let case = Json::parse(line, &mut strings)?;
+    let case = Json::parse(line)?;
     let bytes = |name: &str| case.get(name).and_then(Json::as_text).map_or(&b""[..], |text| text.as_bytes());
     let string = |name: &str| String::from_utf8_lossy(bytes(name)).into_owned();
     let is_set = |name: &str| case.get(name) == Some(&Json::Bool(true));
@@ -44,7 +43,7 @@ fn answer(line: &[u8], compiled: &mut Option<(Vec<u8>, ChatTemplate)>) -> Result
     };
     let options = Options { bos: string("bos"), eos: string("eos"), media_marker: None, closes: Some(false) };
     let body = case.get("body").cloned().unwrap_or_default();
-    let request = Request::from_body(body, strings)?;
+    let request = Request::from_body(body);
     let rendered = chat.apply(&request, &options, &Now { seconds, ..Now::default() })?;
     // The server leaves them to the tokenizer.
     let mut prompt = rendered.text.as_bytes();

@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, Write};
 
-use ggtok_chat::{Budget, Json, Now, Strings, Template, Text};
+use ggtok_chat::{Budget, Json, Now, Template, Text};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = std::io::stdout().lock();
@@ -25,7 +25,7 @@ fn answer(line: &[u8]) -> serde_json::Value {
 }
 
 fn rendered(line: &[u8]) -> Result<Text, Box<dyn std::error::Error>> {
-    let case = Json::parse(line, &mut Strings::new())?;
+    let case = Json::parse(line)?;
     let source = case.get("template").and_then(Json::as_text).ok_or("no template")?;
     let seconds = match case.get("now") {
         Some(Json::Int(seconds)) => *seconds,

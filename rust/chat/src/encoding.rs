@@ -97,14 +97,16 @@ fn tokens_of(spans: &[Range<usize>], range: &Range<usize>) -> Range<usize> {
 
 /// For each message of a request, the tokens from the first to the last byte that the template writes for it.
 pub fn message_spans(text: &Text, spans: &[Range<usize>], request: &Request) -> Vec<Option<Range<usize>>> {
-    let hulls = text.hulls(request.messages().len(), |_, origin| request.strings().message_of(origin));
+    let hulls = text.hulls(request.messages().len(), |_, origin| origin.message());
     hulls.into_iter().map(|hull| hull.map(|hull| tokens_of(spans, &hull))).collect()
 }
 
 /// The tokens of each marker of an image, a sound or a film.
 pub fn markers(rendered: &Rendered, spans: &[Range<usize>]) -> Vec<(MediaPlace, Range<usize>)> {
-    let place = |origin: Origin| rendered.media.iter().find(|place| Some(place.string) == origin.string());
-    let marker = |(run, origin)| place(origin).map(|place| (*place, tokens_of(spans, &run)));
+    let marker = |(run, origin): (Range<usize>, Origin)| {
+        let place = rendered.media.get(origin.number_of_marker()?)?;
+        Some((*place, tokens_of(spans, &run)))
+    };
     rendered.text.runs().filter_map(marker).collect()
 }
 

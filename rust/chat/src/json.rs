@@ -1,4 +1,4 @@
-//! What a caller passes: JSON whose strings know which of the caller's strings they are.
+//! What a caller passes: JSON whose strings know whose they are.
 //!
 //! The rules of llama-server read and rewrite this; the template language gets its [values](crate::language) from it.
 //! Objects keep the order in which keys were added.
@@ -6,16 +6,7 @@
 mod dump;
 mod parse;
 
-use crate::error::Error;
-use crate::text::Text;
-
-/// The deepest nesting of arrays and objects. Deeper JSON is refused, so that whatever walks it can do so recursively.
-pub(crate) const MOST_DEEP: usize = 500;
-
-/// That JSON nests more than [`MOST_DEEP`] levels.
-fn too_deep() -> Error {
-    Error::Limit { problem: format!("JSON is nested more than {MOST_DEEP} levels deep") }
-}
+use crate::text::{Origin, Text};
 
 /// A value of JSON. Strings are bytes.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -103,18 +94,29 @@ impl Json {
         }
     }
 
-    /// About how many bytes it has. It is inside of `depth` others, and an error if that makes more than [`MOST_DEEP`].
-    pub(crate) fn num_bytes(&self, depth: usize) -> Result<usize, Error> {
-        let inside = match self {
-            Self::Array(_) | Self::Object(_) if depth == MOST_DEEP => return Err(too_deep()),
-            Self::String(text) => Ok(text.len()),
-            Self::Array(items) => items.iter().map(|item| item.num_bytes(depth + 1)).sum(),
-            Self::Object(object) => {
-                object.iter().map(|(key, value)| Ok(8 + key.len() + value.num_bytes(depth + 1)?)).sum()
-            }
-            _ => Ok(0),
+    /// Says who wrote the strings and keys in it.
+    pub(crate) fn set_origin(&mut self, origin: Origin) {
+        let set = |text: &mut Text| *text = Text::new(std::mem::take(text).into_bytes(), origin);
+        match self {
+            Self::String(text) => set(text),
+            Self::Array(items) => items.iter_mut().for_each(|item| item.set_origin(origin)),
+            Self::Object(object) => object.entries.iter_mut().for_each(|(key, value)| {
+                set(key);
+                value.set_origin(origin);
+            }),
+            _ => {}
+        }
+    }
+
+    /// About how many bytes it has.
+    pub(crate) fn num_bytes(&self) -> usize {
+        let inside: usize = match self {
+            Self::String(text) => text.len(),
+            Self::Array(items) => items.iter().map(Self::num_bytes).sum(),
+            Self::Object(object) => object.iter().map(|(key, value)| 8 + key.len() + value.num_bytes()).sum(),
+            _ => 0,
         };
-        Ok(8 + inside?)
+        8 + inside
     }
 }
 

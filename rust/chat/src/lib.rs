@@ -19,7 +19,6 @@ mod json;
 mod language;
 mod mask;
 mod rules;
-mod strings;
 mod text;
 
 pub use budget::Budget;
@@ -30,7 +29,6 @@ pub use json::{Json, Object};
 pub use language::Template;
 pub use mask::{ASSISTANT, Mask};
 pub use rules::{CHATML, ChatTemplate, MediaPlace, Options, Rendered, Request, Warning};
-pub use strings::Strings;
 pub use text::{Origin, Text};
 
 /// The examples of the crate's README.

@@ -22,7 +22,6 @@
 use std::ops::Range;
 
 use crate::error::Error;
-use crate::strings::Strings;
 use crate::text::{Origin, Text, is_space, num_shared};
 
 /// What a mask covers.
@@ -44,8 +43,6 @@ pub(crate) struct Conversation<'a> {
     pub text: &'a Text,
     /// The role of each message.
     pub roles: &'a [String],
-    /// The strings of the caller.
-    pub strings: &'a Strings,
     /// The text of the first so many messages, with the generation prompt or without.
     pub render: &'a mut dyn FnMut(usize, bool) -> Result<Text, Error>,
     /// The texts of the vocabulary's end-of-generation tokens.
@@ -67,14 +64,9 @@ impl Conversation<'_> {
         }
     }
 
-    /// The message whose string bytes of this origin come from.
-    fn message(&self, origin: Origin) -> Option<usize> {
-        self.strings.message(origin.string()?)
-    }
-
     /// Whether bytes of this origin come from a string of an assistant's message, if they come from one of a message.
     fn is_assistants(&self, origin: Origin) -> Option<bool> {
-        self.roles.get(self.message(origin)?).map(|role| is_assistant(role))
+        self.roles.get(origin.message_of_caller()?).map(|role| ASSISTANT.contains(&role.as_str()))
     }
 
     /// What the template writes for each message of a text in its loop. A role that stands alone is not template text of
@@ -83,20 +75,22 @@ impl Conversation<'_> {
         let is_role = |at: usize, run: &Range<usize>| {
             self.roles.get(at).is_some_and(|role| text.as_bytes()[run.clone()] == *role.as_bytes())
         };
-        text.hulls(self.roles.len(), |run, origin| origin.message().filter(|&at| !is_role(at, run)))
+        text.hulls(self.roles.len(), |run, origin| {
+            origin.message().filter(|&at| !origin.is_caller() && !is_role(at, run))
+        })
     }
 
     /// The region of each message in a text.
     fn regions(&self, text: &Text) -> Vec<Option<Range<usize>>> {
         let mut regions = self.written(text);
-        let mut said = text.hulls(self.roles.len(), |_, origin| self.message(origin));
+        let mut said = text.hulls(self.roles.len(), |_, origin| origin.message_of_caller());
         for (at, region) in regions.iter_mut().enumerate() {
             let Some(region) = region else {
                 *region = said[at].take();
                 continue;
             };
             // The message's strings right before and after what the template writes for it.
-            let own = |place| text.run_at(place).filter(|run| self.message(run.1) == Some(at));
+            let own = |place| text.run_at(place).filter(|run| run.1.message_of_caller() == Some(at));
             while let Some((run, _)) = region.start.checked_sub(1).and_then(own) {
                 region.start = run.start;
             }
@@ -113,7 +107,7 @@ impl Conversation<'_> {
         let roles = self.roles;
         let mut found = Vec::new();
         let mut prompts: Vec<(Option<&str>, Vec<u8>)> = Vec::new();
-        for at in (0..roles.len()).filter(|&at| is_assistant(&roles[at])) {
+        for at in (0..roles.len()).filter(|&at| ASSISTANT.contains(&roles[at].as_str())) {
             let Some(region) = regions[at].clone() else { continue };
             if !is_looped {
                 found.push(self.added(at, &region)?);
@@ -183,7 +177,7 @@ impl Conversation<'_> {
             return Ok([start..end, end..end]);
         };
         let mut rest = self.text.runs_in(foreign.end..region.end);
-        let next = rest.find(|(_, origin)| self.message(*origin) == Some(at)).map(|(run, _)| run.start);
+        let next = rest.find(|(_, origin)| origin.message_of_caller() == Some(at)).map(|(run, _)| run.start);
 
         // Up to where the message alone is written differently, and from its next string on.
         let alone = (self.render)(at + 1, false)?;
@@ -240,8 +234,4 @@ fn end_of_shared(text: &[u8], other: &[u8]) -> usize {
 fn boundary(bytes: &[u8], at: usize) -> usize {
     let ends = |byte: &u8| is_space(*byte) || matches!(byte, b'>' | b']' | b'}' | b':');
     bytes[..at].iter().rposition(ends).map_or(0, |last| last + 1)
-}
-
-fn is_assistant(role: &str) -> bool {
-    ASSISTANT.contains(&role)
 }

@@ -15,26 +15,40 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Who wrote a byte: the template, or one of the caller's strings.
+/// Who wrote a byte: the template or the caller, and for which message.
 ///
-/// Bits 0 to 27: the number of the caller's string, or, for text of the template, one more than the number of the
-/// message in whose turn of a loop it was written, or 0. Bit 30: written inside `{% generation %}`. Bit 31: the caller's.
+/// Bits 0 to 27: one more than the number of a message, or 0 if there is none. It is the message that the caller's
+/// string is in, or, for text of the template, that in whose turn of a loop it was written. Bit 28: the caller's, of the
+/// content of the message. Bit 29: a media marker, whose number takes the place of that of a message. Bit 30: written
+/// inside `{% generation %}`. Bit 31: the caller's.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Origin(u32);
 
 const NUMBER: u32 = (1 << 28) - 1;
+const CONTENT: u32 = 1 << 28;
+const MARKER: u32 = 1 << 29;
 const GENERATED: u32 = 1 << 30;
 const CALLER: u32 = 1 << 31;
 
 impl Origin {
     /// The template, outside all loops over messages.
     pub const TEMPLATE: Self = Self(0);
-    /// The most strings that a caller can pass.
-    pub const MOST_STRINGS: usize = NUMBER as usize;
+    /// The caller, outside of messages.
+    pub const CALLER: Self = Self(CALLER);
 
-    /// The caller's string of this number. Numbers above [`Self::MOST_STRINGS`] share the last one.
-    pub fn caller(number: usize) -> Self {
-        Self(CALLER | number.min(NUMBER as usize) as u32)
+    /// The caller, in this message.
+    pub fn caller(message: usize) -> Self {
+        Self(CALLER | Self::turn(message).0)
+    }
+
+    /// The caller, in the content of this message.
+    pub(crate) fn content(message: usize) -> Self {
+        Self(CONTENT | Self::caller(message).0)
+    }
+
+    /// The caller, whose marker of an image, a sound or a film has this number.
+    pub(crate) fn marker(number: usize) -> Self {
+        Self(MARKER | Self::caller(number).0)
     }
 
     /// The template, in the turn of a loop whose variable is this message.
@@ -47,14 +61,24 @@ impl Origin {
         self.0 & CALLER != 0
     }
 
-    /// The number of the caller's string.
-    pub fn string(self) -> Option<usize> {
-        self.is_caller().then_some((self.0 & NUMBER) as usize)
+    /// Whether it is from the content of a message of the caller's.
+    pub fn is_content(self) -> bool {
+        self.0 & CONTENT != 0
     }
 
-    /// The message in whose turn of a loop the template wrote it.
+    /// The number of a media marker.
+    pub(crate) fn number_of_marker(self) -> Option<usize> {
+        if self.0 & MARKER != 0 { ((self.0 & NUMBER) as usize).checked_sub(1) } else { None }
+    }
+
+    /// The message that it belongs to: the one with the caller's string, or in whose turn the template wrote it.
     pub fn message(self) -> Option<usize> {
-        if self.is_caller() { None } else { ((self.0 & NUMBER) as usize).checked_sub(1) }
+        if self.0 & MARKER == 0 { ((self.0 & NUMBER) as usize).checked_sub(1) } else { None }
+    }
+
+    /// The message with the caller's string.
+    pub(crate) fn message_of_caller(self) -> Option<usize> {
+        self.message().filter(|_| self.is_caller())
     }
 
     /// Whether it was written inside `{% generation %}`.
@@ -189,10 +213,10 @@ impl Text {
         stretches
     }
 
-    /// The same, and whether a part begins with each. The first is taken to begin none.
+    /// The same, and whether a part begins with each. The first one does.
     fn parted_runs(&self, range: Range<usize>) -> impl Iterator<Item = (Range<usize>, Origin, bool)> + '_ {
         let mut next = self.rest.partition_point(|run| run.0 as usize <= range.start);
-        let mut run = (range.start, next.checked_sub(1).map_or(self.first, |last| self.rest[last].1), false);
+        let mut run = (range.start, next.checked_sub(1).map_or(self.first, |last| self.rest[last].1), true);
         std::iter::from_fn(move || {
             let (start, origin, begins_part) = run;
             run = self.rest.get(next).map_or((range.end, origin, false), |run| (run.0 as usize, run.1, run.2));
@@ -245,9 +269,7 @@ impl Text {
 
     /// Appends all parts of another text with other origins.
     pub(crate) fn append_as(&mut self, other: &Self, change: impl Fn(Origin) -> Origin) {
-        let mut starts_part = true;
         for (run, origin, begins_part) in other.parted_runs(0..other.len()) {
-            let begins_part = std::mem::take(&mut starts_part) || begins_part;
             self.push_run(&other.bytes[run], change(origin), begins_part);
         }
     }
@@ -264,11 +286,14 @@ impl Text {
         }
     }
 
-    /// Appends what stands between quotes in JSON for the bytes of another text, to the last part.
-    pub(crate) fn extend_escaped(&mut self, other: &Self) {
+    /// Appends the bytes of another text as a string of JSON to the last part. The quotes have the origin `near`. In
+    /// ASCII, what is not UTF-8 is replaced byte by byte.
+    pub(crate) fn extend_quoted(&mut self, other: &Self, near: Origin, is_ascii: bool) {
+        self.extend(b"\"", near);
         let mut copied = 0;
         for (at, &byte) in other.bytes.iter().enumerate() {
-            let code;
+            let code: String;
+            let mut len = 1;
             let escape = match byte {
                 b'"' => "\\\"",
                 b'\\' => "\\\\",
@@ -281,13 +306,22 @@ impl Text {
                     code = format!("\\u{byte:04x}");
                     &code
                 }
+                0x80.. if is_ascii && at >= copied => {
+                    let chunk = other.bytes[at..other.len().min(at + 4)].utf8_chunks().next();
+                    let char = chunk.and_then(|chunk| chunk.valid().chars().next());
+                    len = char.map_or(1, char::len_utf8);
+                    let char = char.unwrap_or(char::REPLACEMENT_CHARACTER);
+                    code = char.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+                    &code
+                }
                 _ => continue,
             };
             self.extend_with_range(other, copied..at);
             self.extend(escape.as_bytes(), other.origin_at(at));
-            copied = at + 1;
+            copied = at + len;
         }
         self.extend_with_range(other, copied..other.len());
+        self.extend(b"\"", near);
     }
 
     /// Cuts everything off after `len` bytes.
@@ -399,7 +433,7 @@ mod tests {
 
     fn runs(text: &Text) -> Vec<(&str, Option<usize>)> {
         let bytes = text.as_bytes();
-        text.runs().map(|(run, origin)| (std::str::from_utf8(&bytes[run]).unwrap(), origin.string())).collect()
+        text.runs().map(|(run, origin)| (std::str::from_utf8(&bytes[run]).unwrap(), origin.message())).collect()
     }
 
     #[test]

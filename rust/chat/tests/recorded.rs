@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use ggtok_chat::{Budget, Error, Json, Now, Strings, Template, Text};
+use ggtok_chat::{Budget, Error, Json, Now, Template, Text};
 
 const CASES: &str = include_str!("data/jinja.jsonl");
 /// 2024-02-29 23:59:59 UTC, when llama.cpp answered.
@@ -16,7 +16,7 @@ fn the_same_as_llama_cpp() {
     let [mut rendered, mut failed, mut crashed] = [0; 3];
     let mut different = String::new();
     for line in CASES.lines() {
-        let case = Json::parse(line.as_bytes(), &mut Strings::new()).expect("a line is JSON");
+        let case = Json::parse(line.as_bytes()).expect("a line is JSON");
         let (text, error, crash) = (expected(&case), case.get("error"), case.get("crash"));
         let ours = render(&case, line.len());
         match (&text, &ours) {

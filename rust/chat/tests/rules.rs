@@ -1,7 +1,7 @@
 //! llama-server's rules for requests. The prompts are those of its `/apply-template` (b11549), except where a test says
 //! that ggtok deviates.
 
-use ggtok_chat::{ChatTemplate, Error, Json, Now, Object, Options, Origin, Rendered, Request, Strings, Text};
+use ggtok_chat::{ChatTemplate, Error, Json, Now, Object, Options, Origin, Rendered, Request, Text};
 
 /// Shows everything that a template gets of each message.
 const SHOW: &str = "{% for m in messages %}<{{ m|tojson }}>{% endfor %}{% if add_generation_prompt %}<G>{% endif %}";
@@ -35,10 +35,10 @@ fn with(fields: &str) -> String {
 }
 
 /// The runs of a text: what it says, and which message wrote it, or the template.
-fn runs(text: &Text, strings: &Strings) -> Vec<(String, Option<usize>)> {
+fn runs(text: &Text) -> Vec<(String, Option<usize>)> {
     let mut runs: Vec<(String, Option<usize>)> = Vec::new();
     for (range, origin) in text.runs() {
-        let writer = origin.string().map(|string| strings.message(string).unwrap_or(99));
+        let writer = origin.is_caller().then(|| origin.message().unwrap_or(99));
         let says = String::from_utf8_lossy(&text.as_bytes()[range]).into_owned();
         match runs.last_mut() {
             Some(last) if last.1 == writer => last.0.push_str(&says),
@@ -137,13 +137,11 @@ fn variables_of_the_request_win() {
 
 #[test]
 fn what_a_caller_passes_is_not_the_templates() {
-    let mut strings = Strings::new();
     let body = br#"{"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": [
         {"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, {"role": "critic", "content": "c"},
         {"role": "assistant", "content": "", "tool_calls": [
             {"type": "function", "function": {"name": "f", "arguments": {"x": [1, "y"]}}}]}]}"#;
-    let body = Json::parse(body, &mut strings).unwrap();
-    let request = Request::from_body(body, strings).unwrap();
+    let request = Request::parse(body).unwrap();
     let template = "{% for m in messages %}{% if m.role != 'system' %}<{{ m.role }}>{{ m.content + '' }}\
                     {% for c in m.tool_calls %}{{ c.function.arguments + '' }}{% endfor %}{% endif %}{% endfor %}";
     let options = Options { closes: Some(true), ..Options::default() };
@@ -161,7 +159,7 @@ fn what_a_caller_passes_is_not_the_templates() {
         (r#"{"x":[1,"y"]}"#, Some(3)),
     ];
     let expected = expected.map(|(says, writer)| (says.to_owned(), writer));
-    assert_eq!(runs(&rendered.text, request.strings()), expected);
+    assert_eq!(runs(&rendered.text), expected);
 }
 
 #[test]
@@ -175,8 +173,8 @@ fn an_image_is_refused_or_marked() {
     assert_eq!(rendered.text.as_bytes(), b"[user]Hi[user]see<__media__>?[assistant]");
     let [place] = rendered.media[..] else { panic!("{:?}", rendered.media) };
     assert_eq!((place.message, place.part), (1, 1));
-    let mut marked = rendered.text.runs().filter(|run| run.1.string() == Some(place.string));
-    assert_eq!((marked.next().map(|run| run.0), marked.next()), (Some(17..28), None));
+    let spans: Vec<_> = (0..rendered.text.len()).map(|at| at..at + 1).collect();
+    assert_eq!(ggtok_chat::markers(&rendered, &spans), [(place, 17..28)]);
 }
 
 #[test]
@@ -269,17 +267,29 @@ fn what_the_model_does_not_see_is_said() {
 }
 
 #[test]
+fn strings_know_their_message() {
+    let body = br#"{"x": ["y"], "messages": [{"a": "b"}, {"c": ["d"], "content": [{"text": "e"}]}], "messages2": [{"f": "g"}]}"#;
+    let request = Request::parse(body).unwrap();
+    let item = |json: &Json, at: usize| json.as_array().unwrap()[at].clone();
+    let origin = |json: Option<&Json>| json.unwrap().as_text().unwrap().first_origin();
+    let messages = request.body().get("messages").unwrap();
+    assert_eq!(origin(item(messages, 0).get("a")), Origin::caller(0));
+    assert_eq!(origin(Some(&item(item(messages, 1).get("c").unwrap(), 0))), Origin::caller(1));
+    let content = origin(item(item(messages, 1).get("content").unwrap(), 0).get("text"));
+    assert_eq!((content.message(), content.is_caller(), content.is_content()), (Some(1), true, true));
+    assert_eq!(origin(item(request.body().get("messages2").unwrap(), 0).get("f")), Origin::CALLER);
+    assert_eq!(Origin::CALLER.message(), None);
+}
+
+#[test]
 fn requests_can_be_made_by_hand() {
-    let mut strings = Strings::new();
-    let content = strings.add(Some(0), b"Hi");
-    assert_eq!((content.first_origin(), strings.message(0)), (Origin::caller(0), Some(0)));
-    let message = Object::with(None, [("role", "user".into()), ("content", content.into())]);
+    let message = Object::with(None, [("role", "user".into()), ("content", "Hi".into())]);
     let body = Object::with(None, [("messages", vec![message.into()].into())]);
-    let request = Request::from_body(body.into(), strings).unwrap();
+    let request = Request::from_body(body.into());
     let rendered = ChatTemplate::new(TEXT.as_bytes()).unwrap().apply(&request, &Options::default(), &Now::default());
-    assert_eq!(rendered.unwrap().text.as_bytes(), b"[user]Hi[assistant]");
-    let deep = (0..1000).fold(Json::Null, |inner, _| Json::from(vec![inner]));
-    assert!(matches!(Request::from_body(deep, Strings::new()), Err(Error::Limit { .. })));
+    // What stands in messages is the caller's.
+    let expected = [("[user]", None), ("Hi", Some(0)), ("[assistant]", None)];
+    assert_eq!(runs(&rendered.unwrap().text), expected.map(|(says, writer)| (says.to_owned(), writer)));
 }
 
 #[test]

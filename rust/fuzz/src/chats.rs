@@ -1,9 +1,7 @@
 //! Properties that must hold for any chat template and any conversation.
 
 use arbitrary::{Result, Unstructured};
-use ggtok_chat::{
-    Budget, ChatTemplate, Error, Json, Mask, Now, Object, Options, Origin, Request, Strings, Template, Text,
-};
+use ggtok_chat::{Budget, ChatTemplate, Error, Json, Mask, Now, Object, Options, Origin, Request, Template, Text};
 
 use super::{memory, templates};
 
@@ -13,12 +11,12 @@ const MOST_BYTES: isize = 200 << 20;
 const MOST_LEFT: isize = 1 << 16;
 
 /// A text that a template in ASCII wrote: its runs are all of it, and what is not ASCII comes from a caller.
-fn check_origins(text: &Text, num_strings: usize, source: &str) {
+fn check_origins(text: &Text, num_messages: usize, source: &str) {
     let mut end = 0;
     for (run, origin) in text.runs() {
         assert_eq!(run.start, end, "runs of {source}");
         assert!(run.start < run.end, "a run of {source}");
-        assert!(origin.string().is_none_or(|string| string < num_strings), "{origin:?} in {source}");
+        assert!(origin.message().is_none_or(|message| message < num_messages), "{origin:?} in {source}");
         assert!(
             origin.is_caller() || text.as_bytes()[run.clone()].is_ascii(),
             "{:?} as the template's in {source}",
@@ -51,17 +49,16 @@ fn bounded<T>(source: &str, run: impl FnOnce() -> T) -> T {
 /// A template with values, without llama-server's rules.
 pub fn template(u: &mut Unstructured<'_>) -> Result<()> {
     let source = templates::template(u)?;
-    let mut strings = Strings::new();
     let mut variables = Object::default();
     for name in ["x", "y", "m", "tools"] {
-        let value = templates::value(u, &mut strings, 2)?;
+        let value = templates::value(u, 2)?;
         variables.set(name, value);
     }
     let mut messages = Vec::new();
     for _ in 0..u.int_in_range(0..=3)? {
         let mut message = Object::with(Some(messages.len()), []);
         for name in ["role", "content", "a"] {
-            let value = templates::value(u, &mut strings, 1)?;
+            let value = templates::value(u, 1)?;
             message.set(name, value);
         }
         messages.push(Json::Object(message));
@@ -73,7 +70,7 @@ pub fn template(u: &mut Unstructured<'_>) -> Result<()> {
     bounded(&source, || {
         let text = render();
         if let Ok(text) = &text {
-            check_origins(text, strings.len(), &source);
+            check_origins(text, 3, &source);
         }
         check_same(&text, &render(), &source);
     });
@@ -99,8 +96,7 @@ pub fn request(u: &mut Unstructured<'_>) -> Result<()> {
         let text = render();
         check_same(&text, &render(), &source);
         let Ok(text) = text else { return };
-        // Markers have the numbers after those of the request's strings.
-        check_origins(&text, request.strings().len() + 100, &source);
+        check_origins(&text, request.roles().len(), &source);
         let ranges = chat.masked(&request, &text, &options, &now, &[b"<|im_end|>"], mask);
         for range in ranges.unwrap_or_default() {
             assert!(range.start <= range.end && range.end <= text.len(), "{range:?} of {source}");

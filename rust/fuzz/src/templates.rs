@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use arbitrary::{Result, Unstructured};
-use ggtok_chat::{Json, Object, Strings};
+use ggtok_chat::{Json, Object, Origin, Text};
 
 const NAMES: [&str; 12] =
     ["x", "y", "m", "n.v", "n.w", "messages", "tools", "loop.index", "loop.last", "bos_token", "m.content", "m.role"];
@@ -236,30 +236,30 @@ fn expression(u: &mut Unstructured<'_>, out: &mut String, depth: usize, calls: b
     Ok(())
 }
 
-/// A value of JSON whose strings have numbers.
-pub fn value(u: &mut Unstructured<'_>, strings: &mut Strings, depth: usize) -> Result<Json> {
+/// A value of JSON whose strings are a caller's.
+pub fn value(u: &mut Unstructured<'_>, depth: usize) -> Result<Json> {
     Ok(match if depth == 0 { u.int_in_range(0..=5)? } else { u.int_in_range(0..=8)? } {
         0 => Json::Null,
         1 => Json::Bool(u.arbitrary()?),
         2 => Json::Int(if u.arbitrary()? { u.arbitrary()? } else { u.int_in_range(-3..=9)? }),
         3 => Json::Float(*u.choose(&[0.0, -0.0, 1.5, 1e-7, 1e300, f64::INFINITY, f64::NAN])?),
-        4 | 5 => Json::String(strings.add(None, &text(u)?)),
+        4 | 5 => Json::String(Text::new(text(u)?, Origin::CALLER)),
         6 | 7 => {
             let mut items = Vec::new();
             for _ in 0..u.int_in_range(0..=3)? {
-                items.push(value(u, strings, depth - 1)?);
+                items.push(value(u, depth - 1)?);
             }
             Json::Array(items)
         }
-        _ => Json::Object(object(u, strings, depth - 1)?),
+        _ => Json::Object(object(u, depth - 1)?),
     })
 }
 
-fn object(u: &mut Unstructured<'_>, strings: &mut Strings, depth: usize) -> Result<Object> {
+fn object(u: &mut Unstructured<'_>, depth: usize) -> Result<Object> {
     let mut object = Object::default();
     for _ in 0..u.int_in_range(0..=3)? {
-        let key = strings.add(None, u.choose(&["a", "b", "\u{e9}", "type", ""])?.as_bytes());
-        let value = value(u, strings, depth)?;
+        let key = Text::new(*u.choose(&["a", "b", "\u{e9}", "type", ""])?, Origin::CALLER);
+        let value = value(u, depth)?;
         object.set(key, value);
     }
     Ok(object)

@@ -8,8 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ggtok_chat::{
-    CHATML, ChatTemplate, Error, Json, Mask, MediaPlace, Now, Object, Options, Origin, Rendered, Request, Strings,
-    Text, Warning,
+    CHATML, ChatTemplate, Error, Json, Mask, MediaPlace, Now, Object, Options, Origin, Rendered, Request, Text, Warning,
 };
 use ggtok_core::gguf::{Metadata, Value};
 use ggtok_core::vocab::Vocabulary;
@@ -75,15 +74,14 @@ impl Chat {
         asked: Asked,
     ) -> Result<Self, Failure> {
         let failed = |error| Failure::of_chat(error, None);
-        let mut strings = Strings::new();
-        let mut body = Json::parse(body, &mut strings).map_err(failed)?;
-        let more = Json::parse(more, &mut strings).map_err(failed)?;
+        let mut body = Json::parse(body).map_err(failed)?;
+        let more = Json::parse(more).map_err(failed)?;
         let object = |name: &str| more.get(name).and_then(Json::as_object).cloned().unwrap_or_default();
         if let Json::Object(body) = &mut body {
             merge(body, object("fields"), object("variables"));
         }
         let has_tools = body.get("tools").and_then(Json::as_array).is_some_and(|tools| !tools.is_empty());
-        let request = Request::from_body(body, strings).map_err(failed)?;
+        let request = Request::from_body(body);
 
         let (name, source) = match &asked.template_text {
             Some(source) => ("template_text".to_owned(), source.as_bytes()),
@@ -145,7 +143,7 @@ impl Chat {
     /// The text, who wrote which part of it in UTF-16 code units, and what the model does not see, as JSON.
     pub fn text(&self) -> String {
         let text: &Text = &self.rendered.text;
-        let who = |origin: Origin| (origin.is_caller(), self.request.strings().message_of(origin));
+        let who = |origin: Origin| (origin.is_caller(), origin.message());
         let (mut places, who): (Vec<_>, Vec<_>) = text.stretches(who).into_iter().unzip();
         let string = utf16(text.as_bytes(), &mut places);
         let part = |(place, (is_caller, message)): (Range<usize>, (bool, Option<usize>))| json!({"start": place.start, "end": place.end, "isCaller": is_caller, "message": message});

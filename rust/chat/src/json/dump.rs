@@ -19,18 +19,13 @@ impl Json {
 
     fn write(&self, out: &mut Text, near: Origin) {
         let between = |out: &mut Text, text: &str| out.extend(text.as_bytes(), near);
-        let string = |out: &mut Text, text: &Text| {
-            between(out, "\"");
-            out.extend_escaped(text);
-            between(out, "\"");
-        };
         match self {
             Self::Null => between(out, "null"),
             Self::Bool(value) => between(out, &value.to_string()),
             Self::Int(value) => between(out, &value.to_string()),
             Self::Unsigned(value) => between(out, &value.to_string()),
             Self::Float(value) => between(out, &float(*value)),
-            Self::String(text) => string(out, text),
+            Self::String(text) => out.extend_quoted(text, near, false),
             Self::Array(items) => {
                 between(out, "[");
                 for (at, item) in items.iter().enumerate() {
@@ -43,7 +38,7 @@ impl Json {
                 between(out, "{");
                 for (at, (key, value)) in object.iter().enumerate() {
                     between(out, if at > 0 { "," } else { "" });
-                    string(out, key);
+                    out.extend_quoted(key, near, false);
                     between(out, ":");
                     value.write(out, near);
                 }
@@ -69,19 +64,16 @@ fn float(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strings::Strings;
 
     #[test]
     fn strings_are_escaped_and_keep_their_origins() {
-        let mut strings = Strings::new();
         let document = br#"{"a": ["x\n\u0001\u007f\"\\/", -5, 18446744073709551615, true, {}], "b": null}"#;
-        let json = Json::parse(document, &mut strings).unwrap();
+        let json = Json::parse(document).unwrap();
         let text = json.dump(Origin::caller(9));
         let written = "{\"a\":[\"x\\n\\u0001\u{7f}\\\"\\\\/\",-5,18446744073709551615,true,{}],\"b\":null}";
         assert_eq!(std::str::from_utf8(text.as_bytes()), Ok(written));
-        assert_eq!(text.first_origin().string(), Some(9));
-        assert_eq!(text.origin_at(7).string(), Some(1));
-        assert_eq!(text.last_origin().string(), Some(9));
+        let origins = [text.first_origin(), text.origin_at(7), text.last_origin()];
+        assert_eq!(origins, [Origin::caller(9), Origin::CALLER, Origin::caller(9)]);
         assert_eq!(Json::parse_text(&text), Ok(json));
     }
 

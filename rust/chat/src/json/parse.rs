@@ -5,82 +5,49 @@
 //! 3. A byte order mark is skipped. A zero byte ends the document: JSON never contains one.
 //!
 //! Source: `nlohmann::basic_json::parse` as `common/json.cpp` of llama.cpp calls it. Deviations: 1. At most
-//! [`MOST_DEEP`] levels. 2. Other words in errors. 3. `-0` is a floating-point number.
+//! 127 levels, as `serde_json` has it. 2. Other words in errors. 3. `-0` is a floating-point number.
 //!
 //! Time: O(bytes), and O(n log n) for an object of n keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::{Json, MOST_DEEP, Object, too_deep};
+use super::{Json, Object};
 use crate::error::Error;
-use crate::strings::Strings;
-use crate::text::Text;
+use crate::text::{Origin, Text};
 
 impl Json {
-    /// Reads a document of a caller. Each string and each key gets a number in `strings`; those inside the items of a
-    /// top-level array `messages` belong to the message with the item's index.
+    /// Reads a document of a caller.
     ///
     /// # Errors
     ///
-    /// * The document is not JSON as nlohmann's parser takes it.
-    /// * It is nested too deep.
-    pub fn parse(document: &[u8], strings: &mut Strings) -> Result<Self, Error> {
-        read(document, &mut |message, string| strings.add(message, string.as_bytes()))
+    /// The document is not JSON as nlohmann's parser takes it, or nested too deep.
+    pub fn parse(document: &[u8]) -> Result<Self, Error> {
+        let document = document.split(|&byte| byte == 0).next().unwrap_or_default();
+        let document = document.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(document);
+        serde_json::from_slice(document).map_err(|error| Error::request("", format!("not JSON: {error}")))
     }
 
     /// Reads JSON in a text. Strings and keys have the origin of the first caller's byte in it, if there is one.
     pub(crate) fn parse_text(text: &Text) -> Result<Self, Error> {
-        let origin = text.main_origin();
-        read(text.as_bytes(), &mut |_, string| Text::new(string, origin))
+        let mut json = Self::parse(text.as_bytes())?;
+        json.set_origin(text.main_origin());
+        Ok(json)
     }
 }
 
-/// Makes the text of a string, which may belong to a message.
-type MakeText<'a> = dyn FnMut(Option<usize>, &str) -> Text + 'a;
-
-fn read(document: &[u8], make: &mut MakeText<'_>) -> Result<Json, Error> {
-    let document = document.split(|&byte| byte == 0).next().unwrap_or_default();
-    let mut deserializer =
-        serde_json::Deserializer::from_slice(document.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(document));
-    deserializer.disable_recursion_limit();
-    let reader = Reader { make, depth: 0, message: None, is_messages: false };
-    let json = reader.deserialize(&mut deserializer).and_then(|json| deserializer.end().map(|()| json));
-    // Whatever is JSON is read, unless it is too deep.
-    json.map_err(|error| if error.is_data() { too_deep() } else { Error::request("", format!("not JSON: {error}")) })
-}
-
-/// Reads one value.
-struct Reader<'a, 'm> {
-    make: &'a mut MakeText<'m>,
-    depth: usize,
-    message: Option<usize>,
-    /// Whether it is the top-level `messages`.
-    is_messages: bool,
-}
-
-impl<'m> Reader<'_, 'm> {
-    /// Reads a value inside this one.
-    fn inner(&mut self, message: Option<usize>, is_messages: bool) -> Reader<'_, 'm> {
-        Reader { make: &mut *self.make, depth: self.depth + 1, message, is_messages }
-    }
-
-    fn check_depth<E: serde::de::Error>(&self) -> Result<(), E> {
-        if self.depth == MOST_DEEP { Err(E::custom("nested too deep")) } else { Ok(()) }
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reader)
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Reader<'_, '_> {
-    type Value = Json;
+/// Reads one value of a caller's.
+struct Reader;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Reader<'_, '_> {
+impl<'de> Visitor<'de> for Reader {
     type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,29 +75,23 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
     }
 
     fn visit_str<E>(self, string: &str) -> Result<Json, E> {
-        Ok(Json::String((self.make)(self.message, string)))
+        Ok(Json::String(Text::new(string, Origin::CALLER)))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut access: A) -> Result<Json, A::Error> {
-        self.check_depth()?;
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Json, A::Error> {
         let mut items = Vec::new();
-        loop {
-            let message = if self.is_messages { Some(items.len()) } else { self.message };
-            match access.next_element_seed(self.inner(message, false))? {
-                Some(item) => items.push(item),
-                None => return Ok(Json::Array(items)),
-            }
+        while let Some(item) = access.next_element()? {
+            items.push(item);
         }
+        Ok(Json::Array(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut access: A) -> Result<Json, A::Error> {
-        self.check_depth()?;
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Json, A::Error> {
         let mut object = Object::default();
         let mut places = BTreeMap::<String, usize>::new();
         while let Some(key) = access.next_key::<String>()? {
-            let text = (self.make)(self.message, &key);
-            let is_messages = self.depth == 0 && key == "messages";
-            let value = access.next_value_seed(self.inner(self.message, is_messages))?;
+            let text = Text::new(key.as_bytes(), Origin::CALLER);
+            let value = access.next_value()?;
             match *places.entry(key).or_insert(object.len()) {
                 new if new == object.len() => object.push(text, value),
                 known => object.entries[known].1 = value,
@@ -144,10 +105,6 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
 mod tests {
     use super::*;
     use crate::text::Origin;
-
-    fn parsed(document: &[u8]) -> Result<Json, Error> {
-        Json::parse(document, &mut Strings::new())
-    }
 
     #[test]
     fn numbers_become_the_first_type_that_holds_them() {
@@ -163,7 +120,7 @@ mod tests {
             ("1e-999", Json::Float(0.0)),
         ];
         for (digits, value) in cases {
-            assert_eq!(parsed(digits.as_bytes()), Ok(value), "{digits}");
+            assert_eq!(Json::parse(digits.as_bytes()), Ok(value), "{digits}");
         }
     }
 
@@ -204,13 +161,13 @@ mod tests {
             b"\"\\ud800\\u0041\"",
         ];
         for case in cases {
-            assert!(parsed(case).is_err(), "{:?}", String::from_utf8_lossy(case));
+            assert!(Json::parse(case).is_err(), "{:?}", String::from_utf8_lossy(case));
         }
-        assert_eq!(parsed(b"\xEF\xBB\xBF [ ] "), Ok(Json::Array(Vec::new())));
-        assert_eq!(parsed(b"5\0 and more"), Ok(Json::Int(5)));
+        assert_eq!(Json::parse(b"\xEF\xBB\xBF [ ] "), Ok(Json::Array(Vec::new())));
+        assert_eq!(Json::parse(b"5\0 and more"), Ok(Json::Int(5)));
         let nested = |levels| ["[".repeat(levels), "]".repeat(levels)].concat();
-        assert!(parsed(nested(MOST_DEEP).as_bytes()).is_ok());
-        assert!(matches!(parsed(nested(100_000).as_bytes()), Err(Error::Limit { .. })));
+        assert!(Json::parse(nested(127).as_bytes()).is_ok());
+        assert!(Json::parse(nested(128).as_bytes()).is_err());
     }
 
     #[test]
@@ -218,27 +175,11 @@ mod tests {
         let mut document = String::from(r#"{"a": 1, "b": 2, "#);
         document.extend((0..40).map(|number| format!(r#""{number}": 0, "#)));
         document.push_str(r#""39": 7, "a": 3}"#);
-        let json = parsed(document.as_bytes()).unwrap();
+        let json = Json::parse(document.as_bytes()).unwrap();
         let entries: Vec<_> = json.as_object().unwrap().iter().map(|(key, value)| (key.as_bytes(), value)).collect();
         assert_eq!(entries.len(), 42);
         assert_eq!(entries[0], (&b"a"[..], &Json::Int(3)));
         assert_eq!(entries[41], (&b"39"[..], &Json::Int(7)));
-    }
-
-    #[test]
-    fn strings_know_their_message() {
-        let mut strings = Strings::new();
-        let document =
-            br#"{"x": ["y"], "messages": [{"a": "b"}, {"c": ["d"]}], "messages2": [{"e": "\ud83d\ude00\/\u0000"}]}"#;
-        let json = Json::parse(document, &mut strings).unwrap();
-        let number = |json: &Json| json.as_text().unwrap().first_origin().string().unwrap();
-        let messages = json.get("messages").unwrap().as_array().unwrap();
-        assert_eq!(strings.message(number(messages[0].get("a").unwrap())), Some(0));
-        assert_eq!(strings.message(number(&messages[1].get("c").unwrap().as_array().unwrap()[0])), Some(1));
-        let other = json.get("messages2").unwrap().as_array().unwrap()[0].get("e").unwrap();
-        assert_eq!(strings.message(number(other)), None);
-        assert_eq!(other.as_text().unwrap().as_bytes(), "😀/\0".as_bytes());
-        assert_eq!(strings.len(), 10);
     }
 
     #[test]

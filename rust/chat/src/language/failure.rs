@@ -11,10 +11,8 @@ pub(crate) enum Failure {
     Raised(String),
     /// An error with its position.
     At(crate::Error),
-    /// `{% break %}`.
-    Break,
-    /// `{% continue %}`.
-    Continue,
+    /// `break` or `continue`.
+    Left(&'static str),
 }
 
 impl From<crate::Error> for Box<Failure> {

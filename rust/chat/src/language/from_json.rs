@@ -20,7 +20,7 @@ impl Value {
             Json::Bool(value) => Self::Bool(value),
             Json::Int(value) => Self::Int(value, near),
             Json::Unsigned(value) => Self::Int(value as i64, near),
-            Json::Float(value) => Self::float(value, near),
+            Json::Float(value) => Self::Float(value, near),
             Json::String(text) => {
                 budget.string(Str::cost(text.len(), text.num_runs()), held())?;
                 Self::string(text)

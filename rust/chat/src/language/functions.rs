@@ -1,7 +1,7 @@
 //! Functions and tests, and the tables in which names are looked up.
 //!
 //! Source: `global_builtins` in `common/jinja/value.cpp` of llama.cpp. Deviations: 1. Division by zero in `divisibleby`
-//! is an error; llama.cpp crashes.
+//! is an error; llama.cpp crashes. 2. Equal floating-point numbers are one to `sameas`.
 
 use super::failure::{Failure, Outcome, failed};
 use super::operators::{self, Operator, compare, contains};
@@ -34,11 +34,11 @@ pub(crate) fn test(name: &[u8]) -> Option<Native> {
         b"callable" => |_, args| is(args, |value| matches!(value, Function(_))),
         b"defined" => |_, args| is(args, |value| !value.is_undefined()),
         b"false" => |_, args| is(args, |value| matches!(value, Bool(false))),
-        b"float" => |_, args| is(args, |value| matches!(value, Float(_))),
+        b"float" => |_, args| is(args, |value| matches!(value, Float(..))),
         b"integer" => |_, args| is(args, |value| matches!(value, Int(..))),
         b"mapping" => |_, args| is(args, |value| matches!(value, Object(_))),
         b"none" => |_, args| is(args, |value| matches!(value, None)),
-        b"number" => |_, args| is(args, |value| matches!(value, Int(..) | Float(_))),
+        b"number" => |_, args| is(args, |value| matches!(value, Int(..) | Float(..))),
         b"string" => |_, args| is(args, |value| matches!(value, String(_))),
         b"true" => |_, args| is(args, |value| matches!(value, Bool(true))),
         b"undefined" => |_, args| is(args, Value::is_undefined),
@@ -88,6 +88,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
         (Value::Bool(a), Value::Bool(b)) => a == b,
         // Python keeps one object for each of the small numbers.
         (Value::Int(a, _), Value::Int(b, _)) => a == b && (-5..=256).contains(a),
+        (Value::Float(a, _), Value::Float(b, _)) => a.to_bits() == b.to_bits(),
         _ => same(a, b),
     }
 }

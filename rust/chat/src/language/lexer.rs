@@ -235,34 +235,34 @@ impl Lexer<'_> {
         let start = self.at;
         let mut value = Vec::new();
         self.at += 1;
-        loop {
-            let Some(&byte) = self.source.get(self.at) else {
-                return self.fail("unexpected end of a string");
-            };
+        while let Some(&byte) = self.source.get(self.at) {
             self.at += 1;
-            if byte == quote {
-                break;
+            match byte {
+                b'\\' => value.push(self.escaped()?),
+                _ if byte != quote => value.push(byte),
+                _ => {
+                    self.push(Kind::String, value, start);
+                    return Ok(());
+                }
             }
-            if byte != b'\\' {
-                value.push(byte);
-                continue;
-            }
-            let escaped = match self.source.get(self.at) {
-                Some(b'n') => b'\n',
-                Some(b't') => b'\t',
-                Some(b'r') => b'\r',
-                Some(b'b') => 8,
-                Some(b'f') => 12,
-                Some(b'v') => 11,
-                Some(&byte @ (b'\\' | b'\'' | b'"')) => byte,
-                Some(&byte) => return self.fail(format!("unknown escape character \\{}", char::from(byte))),
-                None => return self.fail("unexpected end of input after an escape character"),
-            };
-            self.at += 1;
-            value.push(escaped);
         }
-        self.push(Kind::String, value, start);
-        Ok(())
+        self.fail("unexpected end of a string")
+    }
+
+    fn escaped(&mut self) -> Result<u8, Error> {
+        let escaped = match self.source.get(self.at) {
+            Some(b'n') => b'\n',
+            Some(b't') => b'\t',
+            Some(b'r') => b'\r',
+            Some(b'b') => 8,
+            Some(b'f') => 12,
+            Some(b'v') => 11,
+            Some(&byte @ (b'\\' | b'\'' | b'"')) => byte,
+            Some(&byte) => return self.fail(format!("unknown escape character \\{}", char::from(byte))),
+            None => return self.fail("unexpected end of input after an escape character"),
+        };
+        self.at += 1;
+        Ok(escaped)
     }
 }
 

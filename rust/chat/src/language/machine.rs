@@ -25,7 +25,7 @@ use scopes::Scopes;
 
 use super::ast::{Expression, NameId, Node, Program, Statement};
 use super::failure::{Failure, Outcome, failed};
-use super::value::{Run, Str, Value};
+use super::value::{Run, Str, Value, check_depth};
 use crate::error::{Error, Position};
 use crate::text::{Origin, Text};
 
@@ -102,8 +102,7 @@ impl<'p> Machine<'p> {
             Failure::At(error) => return error,
             Failure::Raised(problem) => return Error::Raised { problem, position },
             Failure::Failed(problem) => problem,
-            Failure::Break => "'break' outside of a loop".to_owned(),
-            Failure::Continue => "'continue' outside of a loop".to_owned(),
+            Failure::Left(how) => format!("'{how}' outside of a loop"),
         };
         Error::Template { problem, position }
     }
@@ -156,7 +155,7 @@ impl<'p> Machine<'p> {
     }
 
     fn write_items(&mut self, value: &Value, depth: usize) -> Outcome<()> {
-        super::value::check_depth(depth)?;
+        check_depth(depth)?;
         let Value::Array(array) = value else {
             return self.write(value);
         };
@@ -179,7 +178,7 @@ impl<'p> Machine<'p> {
     fn write(&mut self, value: &Value) -> Outcome<()> {
         match value {
             Value::String(string) => self.write_text(&string.text),
-            Value::Int(..) | Value::Float(_) | Value::Bool(_) => {
+            Value::Int(..) | Value::Float(..) | Value::Bool(_) => {
                 let text = value.as_text(&mut self.run)?;
                 self.write_text(&text)
             }
@@ -221,8 +220,7 @@ impl<'p> Machine<'p> {
             Statement::If(branches, otherwise) => self.if_block(branches, otherwise),
             Statement::For(each) => self.at(each.at, |machine| machine.for_block(each)),
             Statement::Set(at, parts) => self.at(*at, |machine| machine.set(parts)),
-            Statement::Break => Err(Box::new(Failure::Break)),
-            Statement::Continue => Err(Box::new(Failure::Continue)),
+            Statement::Leave(how) => Err(Box::new(Failure::Left(how))),
             Statement::Generation(begins) => {
                 self.generation = if *begins { self.generation + 1 } else { self.generation.saturating_sub(1) };
                 Ok(())
@@ -262,6 +260,7 @@ impl<'p> Machine<'p> {
     fn assign(&mut self, target: &Expression, value: &Value) -> Outcome<()> {
         match (&target.node, value) {
             (Node::Name(name), _) => {
+                check_depth(value.depth())?;
                 self.scopes.set(*name, value.clone());
                 Ok(())
             }

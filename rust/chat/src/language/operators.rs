@@ -55,7 +55,7 @@ pub(crate) fn binary(run: &mut Run<'_>, op: Operator, left: Value, right: Value)
         (Undefined(_), _) | (_, Undefined(_)) => failed(format!("'{}' cannot take undefined values", op)),
         (None, _) | (_, None) => failed(format!("'{}' cannot take None", op)),
 
-        (Int(..) | Float(_), Int(..) | Float(_)) if !is_membership && op != "~" => arithmetic(op, &left, &right),
+        (Int(..) | Float(..), Int(..) | Float(..)) if !is_membership && op != "~" => arithmetic(op, &left, &right),
         (Array(a), Array(b)) if op == "+" => {
             run.charge_items(a.items.borrow().len() + b.items.borrow().len())?;
             Ok(Value::array([a.items.borrow().as_slice(), b.items.borrow().as_slice()].concat()))
@@ -99,22 +99,13 @@ fn arithmetic(op: Operator, left: &Value, right: &Value) -> Outcome<Value> {
         _ => return unknown(op, left, right),
     };
     // The sign of a NaN is printed. It is the sign of an operand, or a minus if the processor makes the NaN.
-    let value = if !value.is_nan() {
-        value
-    } else if a.is_nan() {
-        a
-    } else if b.is_nan() {
-        b
-    } else {
-        f64::NAN.copysign(-1.0)
-    };
-    let origin = match left.number_origin() {
-        origin if origin.is_caller() => origin,
-        _ => right.number_origin(),
-    };
+    let nan = [a, b].into_iter().find(|operand| operand.is_nan()).unwrap_or(f64::NAN.copysign(-1.0));
+    let value = if value.is_nan() { nan } else { value };
+    let origins = [left.number_origin(), right.number_origin()];
+    let origin = origins.into_iter().find(|origin| origin.is_caller()).unwrap_or_default();
     Ok(match (left, right) {
         (Value::Int(..), Value::Int(..)) if op != "/" => Value::Int(float_to_int(value), origin),
-        _ => Value::float(value, origin),
+        _ => Value::Float(value, origin),
     })
 }
 
@@ -192,13 +183,13 @@ pub(crate) fn compare(run: &mut Run<'_>, a: &Value, b: &Value, op: Operator) -> 
 
     run.budget.steps(1)?;
     let holds = match (a, b) {
-        (Int(..) | Float(_), Int(..) | Float(_)) => holds(op, &a.as_float()?, &b.as_float()?),
+        (Int(..) | Float(..), Int(..) | Float(..)) => holds(op, &a.as_float()?, &b.as_float()?),
         (String(a), String(b)) => {
             run.budget.steps(a.text.len().min(b.text.len()) / 64)?;
             holds(op, a.text.as_bytes(), b.text.as_bytes())
         }
-        (String(a), Int(..) | Float(_)) => holds(op, a.text.as_bytes(), b.as_text(run)?.as_bytes()),
-        (Int(..) | Float(_), String(b)) => holds(op, a.as_text(run)?.as_bytes(), b.text.as_bytes()),
+        (String(a), Int(..) | Float(..)) => holds(op, a.text.as_bytes(), b.as_text(run)?.as_bytes()),
+        (Int(..) | Float(..), String(b)) => holds(op, a.as_text(run)?.as_bytes(), b.text.as_bytes()),
         (Bool(a), Bool(b)) if matches!(op, "==" | "!=") => holds(op, a, b),
         (Bool(_), Bool(_)) => return failed("booleans have no order"),
         _ => None,

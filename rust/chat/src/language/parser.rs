@@ -185,16 +185,13 @@ impl<'s> Parser<'s> {
             b"macro" => self.macro_block(at),
             b"call" => self.call_block(at),
             b"filter" => {
-                let mut filter = self.primary()?;
-                if matches!(filter.node, Node::Name(_)) && self.is("(") {
-                    filter = self.call(filter)?;
-                }
+                let filter = self.called()?;
                 self.close()?;
                 let body = Expression { at, node: Node::Captured(self.body_up_to("endfilter")?) };
                 Ok(Statement::Write(Expression { at, node: self.filter(body, filter) }))
             }
-            b"break" => self.close().map(|()| Statement::Break),
-            b"continue" => self.close().map(|()| Statement::Continue),
+            b"break" => self.close().map(|()| Statement::Leave("break")),
+            b"continue" => self.close().map(|()| Statement::Leave("continue")),
             b"generation" | b"endgeneration" => {
                 // llama.cpp skips a token without looking at it.
                 self.at += 1;

@@ -39,8 +39,8 @@ pub(crate) fn tojson(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     if args.named("sort_keys", 4).as_bool()? {
         return failed("llama.cpp's tojson cannot sort keys");
     }
-    let is_ascii = args.named("ensure_ascii", 1).as_bool()?;
     let mut layout = Layout::new(true, indent);
+    layout.is_ascii = args.named("ensure_ascii", 1).as_bool()?;
     if let Value::Array(separators) = args.named("separators", 3) {
         let separators = separators.items.borrow();
         for (separator, given) in [&mut layout.item_separator, &mut layout.key_separator].into_iter().zip(&*separators)
@@ -48,14 +48,15 @@ pub(crate) fn tojson(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
             *separator = given.as_text(run)?.into_owned();
         }
     }
-    let text = layout.written(run, value)?;
-    Ok(Value::string(if is_ascii { escape_unicode(run, &text)? } else { text }))
+    layout.written(run, value).map(Value::string)
 }
 
 /// What is written between values, and how.
 struct Layout {
     /// As JSON, and not as Python shows values.
     is_json: bool,
+    /// With escapes for what is not ASCII in strings.
+    is_ascii: bool,
     /// How many spaces per level. On one line if negative.
     indent: i64,
     item_separator: Text,
@@ -64,7 +65,8 @@ struct Layout {
 
 impl Layout {
     fn new(is_json: bool, indent: i64) -> Self {
-        Self { is_json, indent, item_separator: if indent < 0 { ", " } else { "," }.into(), key_separator: ": ".into() }
+        let item_separator = if indent < 0 { ", " } else { "," }.into();
+        Self { is_json, is_ascii: false, indent, item_separator, key_separator: ": ".into() }
     }
 
     fn written(&self, run: &mut Run<'_>, value: &Value) -> Outcome<Text> {
@@ -108,7 +110,7 @@ impl Writer<'_, '_> {
                 self.write_str(if *value { yes } else { no })
             }
             Value::Int(value, origin) => self.write(value.to_string().as_bytes(), *origin),
-            Value::Float(float) => self.write(numbers::shown(float.value, layout.is_json).as_bytes(), float.origin),
+            Value::Float(value, origin) => self.write(numbers::shown(*value, layout.is_json).as_bytes(), *origin),
             Value::Array(array) => {
                 let items = array.items.borrow();
                 let brackets = match (array.is_tuple && !layout.is_json, items.len()) {
@@ -197,11 +199,10 @@ impl Writer<'_, '_> {
     /// A string in quotes.
     fn quoted(&mut self, text: &Text) -> Outcome<()> {
         self.run.charge_text(text)?;
-        let is_escaped = |byte: &&u8| **byte < 0x20 || matches!(**byte, b'"' | b'\\');
+        let is_ascii = self.layout.is_ascii;
+        let is_escaped = |byte: &&u8| matches!(**byte, 0..0x20 | b'"' | b'\\') || is_ascii && !byte.is_ascii();
         self.run.budget.bytes(16 * text.as_bytes().iter().filter(is_escaped).count())?;
-        self.out.extend(b"\"", Origin::TEMPLATE);
-        self.out.extend_escaped(text);
-        self.out.extend(b"\"", Origin::TEMPLATE);
+        self.out.extend_quoted(text, Origin::TEMPLATE, is_ascii);
         Ok(())
     }
 
@@ -219,32 +220,6 @@ impl Writer<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// Replaces what is not ASCII inside of quotes by escapes.
-fn escape_unicode(run: &mut Run<'_>, text: &Text) -> Outcome<Text> {
-    run.charge_text(text)?;
-    let mut out = Text::default();
-    let mut at = 0;
-    let mut is_inside = false;
-    let mut is_escaped = false;
-    for chunk in text.as_bytes().utf8_chunks() {
-        let invalid = chunk.invalid().iter().map(|_| (char::REPLACEMENT_CHARACTER, 1));
-        for (char, len) in chunk.valid().chars().map(|char| (char, char.len_utf8())).chain(invalid) {
-            if is_inside && !char.is_ascii() {
-                run.budget.bytes(20)?;
-                for unit in char.encode_utf16(&mut [0; 2]) {
-                    out.extend(format!("\\u{unit:04x}").as_bytes(), text.origin_at(at));
-                }
-            } else {
-                out.extend_with_range(text, at..at + len);
-            }
-            at += len;
-            is_inside ^= char == '"' && !is_escaped;
-            is_escaped = is_inside && char == '\\' && !is_escaped;
-        }
-    }
-    Ok(out)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::{lexer, parser};
 use crate::budget::Budget;
 use crate::clock::Now;
 use crate::error::{Error, Position};
-use crate::json::Object;
+use crate::json::{Json, Object};
 use crate::text::{Origin, Text};
 
 /// The longest template, in bytes: thirty times the longest that is known.
@@ -100,11 +100,8 @@ impl Template {
     /// # Errors
     /// [`Error::Template`] or [`Error::Raised`] if it fails; [`Error::Limit`] if it takes too much.
     pub fn render(&self, variables: &Object, now: &Now, budget: &mut Budget) -> Result<Text, Error> {
-        let mut values = Vec::with_capacity(variables.len());
-        for (name, value) in variables.iter() {
-            value.num_bytes(0)?;
-            values.push((name.as_bytes(), Value::from_json(value.clone(), Origin::TEMPLATE, budget)?));
-        }
+        let mut value = |json: &Json| Value::from_json(json.clone(), Origin::TEMPLATE, budget);
+        let values = variables.iter().map(|(name, json)| Ok((name, value(json)?))).collect::<Result<_, Error>>()?;
         self.run(values, now, None, budget)
     }
 

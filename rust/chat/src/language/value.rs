@@ -1,8 +1,7 @@
 //! Values of the template language: what variables hold and expressions give.
 //!
 //! Source: `common/jinja/value.h` of llama.cpp. Deviations: 1. Values nest at most [`MOST_DEEP`] levels where they are
-//! walked; llama.cpp's stack overflows. 2. Numbers that come from a caller know that, so that their digits do. 3. A
-//! keyword argument that a template puts into an array cannot be a key.
+//! set or walked; llama.cpp's stack overflows. 2. Numbers that come from a caller know that, so that their digits do.
 //!
 //! Arrays and objects are shared and can be changed by whoever holds them, as in Python. A value is for one thread and
 //! one rendering.
@@ -21,7 +20,8 @@ pub(crate) use run::{Changed, Run};
 use super::failure::{Outcome, failed};
 use crate::text::{Origin, RUN_BYTES, Text};
 
-/// The deepest nesting of values that is walked: printed, compared, made JSON.
+/// The deepest nesting of values that are set, added to others, or walked: printed, compared, made JSON. So the recursion
+/// that frees them is not deeper than a stack.
 pub(crate) const MOST_DEEP: usize = 200;
 
 /// That a value nests more than [`MOST_DEEP`] levels.
@@ -92,28 +92,26 @@ impl Drop for Str {
     }
 }
 
-/// A floating-point number that is shared: `is sameas` compares identities.
-#[derive(Debug)]
-pub(crate) struct Float {
-    pub(crate) value: f64,
-    pub(crate) origin: Origin,
-}
-
 /// A list or a tuple.
 #[derive(Debug, Default)]
 pub(crate) struct Array {
     pub(crate) items: RefCell<Vec<Value>>,
     /// A tuple cannot be changed.
     pub(crate) is_tuple: bool,
+    depth: usize,
     pub(crate) marks: Cell<u8>,
 }
 
 impl Array {
-    /// The item at a place, which counts from the end if it is negative.
+    /// The place of an item, if there is one. An index counts from the end if it is negative.
+    pub(crate) fn place(&self, index: i64) -> Option<usize> {
+        let len = self.items.borrow().len();
+        usize::try_from(if index < 0 { index + len as i64 } else { index }).ok().filter(|&place| place < len)
+    }
+
+    /// The item at a place.
     pub(crate) fn item(&self, index: i64) -> Option<Value> {
-        let items = self.items.borrow();
-        let index = if index < 0 { index + items.len() as i64 } else { index };
-        items.get(usize::try_from(index).ok()?).cloned()
+        self.place(index).map(|place| self.items.borrow()[place].clone())
     }
 }
 
@@ -125,6 +123,7 @@ pub(crate) struct Object {
     pub(crate) has_builtins: bool,
     /// The message of the caller's that this is.
     pub(crate) message: Option<usize>,
+    depth: usize,
     pub(crate) marks: Cell<u8>,
 }
 
@@ -147,6 +146,7 @@ pub(crate) struct Function {
     pub(crate) code: Code,
     /// What it is bound to.
     pub(crate) this: Option<Value>,
+    depth: usize,
 }
 
 /// A keyword argument: a value to whoever does not ask for it by name.
@@ -164,7 +164,7 @@ pub(crate) enum Value {
     None,
     Bool(bool),
     Int(i64, Origin),
-    Float(Rc<Float>),
+    Float(f64, Origin),
     String(Rc<Str>),
     Array(Rc<Array>),
     Object(Rc<Object>),
@@ -184,10 +184,6 @@ impl Value {
         Self::int(value as i64)
     }
 
-    pub(crate) fn float(value: f64, origin: Origin) -> Self {
-        Self::Float(Rc::new(Float { value, origin }))
-    }
-
     pub(crate) fn string(text: impl Into<Text>) -> Self {
         Self::String(Str::new(text.into()))
     }
@@ -198,7 +194,8 @@ impl Value {
 
     /// A list or a tuple.
     pub(crate) fn sequence(items: Vec<Self>, is_tuple: bool) -> Self {
-        Self::Array(Rc::new(Array { items: RefCell::new(items), is_tuple, marks: Cell::new(0) }))
+        let depth = Self::depth_around(&items);
+        Self::Array(Rc::new(Array { items: RefCell::new(items), is_tuple, depth, marks: Cell::new(0) }))
     }
 
     pub(crate) fn object(entries: Entries) -> Self {
@@ -206,11 +203,15 @@ impl Value {
     }
 
     pub(crate) fn object_with(entries: Entries, has_builtins: bool, message: Option<usize>) -> Self {
-        Self::Object(Rc::new(Object { entries: RefCell::new(entries), has_builtins, message, marks: Cell::new(0) }))
+        let depth = Self::depth_around(entries.iter().flat_map(|(key, value)| [key, value]));
+        let (entries, marks) = (RefCell::new(entries), Cell::new(0));
+        Self::Object(Rc::new(Object { entries, has_builtins, message, depth, marks }))
     }
 
     pub(crate) fn function(name: Rc<Str>, code: Code, this: Option<Self>) -> Self {
-        Self::Function(Rc::new(Function { name, code, this }))
+        let slots = if let Code::Macro(_, Some(slots)) = &code { &slots[..] } else { &[] };
+        let depth = Self::depth_around(this.iter().chain(slots));
+        Self::Function(Rc::new(Function { name, code, this, depth }))
     }
 
     /// What it is called in errors.
@@ -223,7 +224,7 @@ impl Value {
             Self::None => "None",
             Self::Bool(_) => "Boolean",
             Self::Int(..) => "Integer",
-            Self::Float(_) => "Float",
+            Self::Float(..) => "Float",
             Self::String(_) => "String",
             Self::Array(array) if array.is_tuple => "Tuple",
             Self::Array(_) => "Array",
@@ -251,7 +252,7 @@ impl Value {
     pub(crate) fn as_float(&self) -> Outcome<f64> {
         match self {
             Self::Int(value, _) => Ok(int_to_float(*value)),
-            Self::Float(float) => Ok(float.value),
+            Self::Float(value, _) => Ok(*value),
             _ => self.is_not("a float value"),
         }
     }
@@ -262,7 +263,7 @@ impl Value {
             Self::Undefined(_) | Self::None => false,
             Self::Bool(value) => *value,
             Self::Int(value, _) => *value != 0,
-            Self::Float(float) => float.value != 0.0,
+            Self::Float(value, _) => *value != 0.0,
             Self::String(string) => !string.text.is_empty(),
             Self::Array(array) => !array.items.borrow().is_empty(),
             Self::Object(object) => !object.entries.borrow().is_empty(),
@@ -273,8 +274,7 @@ impl Value {
     /// The origin of a number; of other values, the template's.
     pub(crate) fn number_origin(&self) -> Origin {
         match self {
-            Self::Int(_, origin) => *origin,
-            Self::Float(float) => float.origin,
+            Self::Int(_, origin) | Self::Float(_, origin) => *origin,
             _ => Origin::TEMPLATE,
         }
     }
@@ -350,7 +350,6 @@ impl Value {
     /// Where the value is in memory; nothing for one that is copied.
     pub(crate) fn address(&self) -> Option<*const ()> {
         Some(match self {
-            Self::Float(value) => Rc::as_ptr(value).cast(),
             Self::String(value) => Rc::as_ptr(value).cast(),
             Self::Array(value) => Rc::as_ptr(value).cast(),
             Self::Object(value) => Rc::as_ptr(value).cast(),
@@ -365,9 +364,7 @@ impl Value {
         match self {
             Self::Int(value, _) => Some((*value, int_to_float(*value))),
             Self::Bool(value) => Some((i64::from(*value), f64::from(*value))),
-            Self::Float(float) => {
-                Some((if float.value.is_finite() { float_to_int(float.value) } else { 0 }, float.value))
-            }
+            Self::Float(value, _) => Some((if value.is_finite() { float_to_int(*value) } else { 0 }, *value)),
             _ => None,
         }
     }
@@ -425,55 +422,19 @@ impl Value {
         }
     }
 
-    /// Whether it can hold others.
-    fn is_nested(&self) -> bool {
-        matches!(self, Self::Array(_) | Self::Object(_) | Self::Function(_) | Self::KwArg(_))
-    }
-}
-
-thread_local! {
-    /// Values of containers that are yet to be freed, while one is.
-    static FREED: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
-    static IS_FREEING: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Frees what a container held, one value after the other: a template can nest values deeper than a stack is.
-fn free(values: impl IntoIterator<Item = Value>) {
-    let mut nested = values.into_iter().filter(Value::is_nested).peekable();
-    if nested.peek().is_none() {
-        return;
-    }
-    FREED.with_borrow_mut(|freed| freed.extend(nested));
-    if !IS_FREEING.replace(true) {
-        while FREED.with_borrow_mut(Vec::pop).is_some() {}
-        FREED.take();
-        IS_FREEING.set(false);
-    }
-}
-
-impl Drop for Array {
-    fn drop(&mut self) {
-        free(self.items.take());
-    }
-}
-
-impl Drop for Object {
-    fn drop(&mut self) {
-        free(self.entries.take().into_values());
-    }
-}
-
-impl Drop for Function {
-    fn drop(&mut self) {
-        free(self.this.take());
-        if let Code::Macro(_, Some(slots)) = &mut self.code {
-            free(std::mem::take(slots));
+    /// How many levels of values it had in it when it was made.
+    pub(crate) fn depth(&self) -> usize {
+        match self {
+            Self::Array(array) => array.depth,
+            Self::Object(object) => object.depth,
+            Self::Function(function) => function.depth,
+            Self::KwArg(argument) => 1 + argument.value.depth(),
+            _ => 0,
         }
     }
-}
 
-impl Drop for KwArg {
-    fn drop(&mut self) {
-        free([std::mem::replace(&mut self.value, Value::UNDEFINED)]);
+    /// The depth of what holds values.
+    fn depth_around<'v>(values: impl IntoIterator<Item = &'v Self>) -> usize {
+        1 + values.into_iter().map(Self::depth).max().unwrap_or(0)
     }
 }

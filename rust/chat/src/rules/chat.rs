@@ -103,37 +103,11 @@ impl ChatTemplate {
     ///
     /// llama-server would refuse the request, or the template fails.
     pub fn apply(&self, request: &Request, options: &Options, now: &Now) -> Result<Rendered, Error> {
-        let mut params = request.params()?;
-        let mut reader = self.reader(request, options);
-        params.messages = reader.messages(request.body().get("messages"))?;
+        let (mut params, media) = self.read(request, options)?;
         decide_continuation(&mut params, options.closes)?;
-        let mut found = Vec::new();
-        let mut budget = Budget::new(request.num_bytes());
-        let text = self.text(self.scene(options, now, &mut budget)?, &mut params, &mut found)?;
-        found.append(&mut warnings::find(request, &params, &self.template, &text));
-        Ok(Rendered { text, media: reader.media, warnings: found })
-    }
-
-    /// The text of the first messages of a request, with the generation prompt or without. Nothing is continued.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::apply`].
-    pub fn apply_first(
-        &self,
-        request: &Request,
-        count: usize,
-        adds_prompt: bool,
-        options: &Options,
-        now: &Now,
-    ) -> Result<Text, Error> {
-        let mut params = request.params()?;
-        params.messages = self.reader(request, options).messages(request.body().get("messages"))?;
-        params.messages.truncate(count);
-        params.continuation = Continuation::None;
-        params.add_generation_prompt = adds_prompt;
-        let mut budget = Budget::new(request.num_bytes());
-        self.text(self.scene(options, now, &mut budget)?, &mut params, &mut Vec::new())
+        let text = self.text(request, &mut params, options, now)?;
+        let warnings = warnings::find(request, &params, &self.template, &text);
+        Ok(Rendered { text, media, warnings })
     }
 
     /// The bytes of a request's text that a mask covers, as ranges in order. `ends` are the texts of the vocabulary's
@@ -152,36 +126,37 @@ impl ChatTemplate {
         ends: &[&[u8]],
         mask: Mask,
     ) -> Result<Vec<Range<usize>>, Error> {
+        // Nothing is continued.
+        let mut render = |count, add_generation_prompt| {
+            let (mut params, _) = self.read(request, options)?;
+            params.messages.truncate(count);
+            let mut params = Params { add_generation_prompt, continuation: Continuation::None, ..params };
+            self.text(request, &mut params, options, now)
+        };
         Conversation {
             text,
             roles: &request.roles(),
-            strings: request.strings(),
-            render: &mut |count, adds_prompt| self.apply_first(request, count, adds_prompt, options, now),
+            render: &mut render,
             ends,
             has_generation: self.template.has_generation(),
         }
         .masked(mask)
     }
 
-    fn reader<'a>(&'a self, request: &Request, options: &'a Options) -> Reader<'a> {
-        Reader {
-            template: &self.template,
-            marker: options.media_marker.as_deref(),
-            next_string: request.strings().len(),
-            media: Vec::new(),
-        }
+    /// What a request says, and where its images, sounds and films are.
+    fn read(&self, request: &Request, options: &Options) -> Result<(Params, Vec<MediaPlace>), Error> {
+        let marker = options.media_marker.as_deref();
+        let mut reader = Reader { template: &self.template, marker, media: Vec::new() };
+        let params = request.params()?;
+        let messages = reader.messages(request.body().get("messages"))?;
+        Ok((Params { messages, ..params }, reader.media))
     }
 
-    fn scene<'a>(&'a self, options: &'a Options, now: &'a Now, budget: &'a mut Budget) -> Result<Scene<'a>, Error> {
-        let caps = match self.caps.get() {
-            Some(caps) => *caps,
-            None => Caps::of(&self.template, now, budget)?,
-        };
-        let caps = self.caps.get_or_init(|| caps);
-        Ok(Scene { template: &self.template, caps, options, now, budget })
-    }
-
-    fn text(&self, mut scene: Scene<'_>, params: &mut Params, warnings: &mut Vec<Warning>) -> Result<Text, Error> {
+    fn text(&self, request: &Request, params: &mut Params, options: &Options, now: &Now) -> Result<Text, Error> {
+        let budget = &mut Budget::new(request.num_bytes());
+        let caps = self.caps.get().map_or_else(|| Caps::of(&self.template, now, budget), |caps| Ok(*caps))?;
+        let _ = self.caps.set(caps);
+        let mut scene = Scene { template: &self.template, caps, options, now, budget };
         let thinking = match self.handler {
             Some(_) => Cow::default(),
             None => self.thinking(&mut scene)?,
@@ -191,34 +166,26 @@ impl ChatTemplate {
         add_dates(&mut params.variables, &self.template, scene.now);
 
         let messages = &mut params.messages;
-        let is_continued = params.continuation != Continuation::None;
-        let continued = messages.last().filter(|_| is_continued).cloned();
+        let continued = if params.continuation == Continuation::None { None } else { messages.pop() };
         if self.trims {
             repairs::trim(messages);
         }
-        repairs::join_media(messages);
-        content::adapt(messages, scene.caps);
-        if is_continued {
-            messages.pop();
-        }
+        content::adapt(messages, caps);
         if !self.knows_developer {
             repairs::developer_to_system(messages);
         }
-        if !scene.caps.supports_system_role {
-            repairs::merge_system(messages, warnings)?;
+        if !caps.supports_system_role {
+            params.dropped = repairs::merge_system(messages)?;
         }
-        if scene.caps.supports_object_arguments {
+        if caps.supports_object_arguments {
             repairs::arguments_as_objects(messages)?;
         }
 
-        params.add_generation_prompt &= !is_continued;
         // The role and the content are always there: `has_continuation`.
         let is_empty = |last: &Object| last.len() == 2 && last.text("content").is_some_and(Text::is_empty);
         params.continued = continued.filter(|last| !is_empty(last));
-        match self.handler {
-            Some(handler) => handler.prompt(&mut scene, params),
-            None => thinking.handler().prompt(&mut scene, params),
-        }
+        let found = || Handler::between(&thinking.start, &thinking.end);
+        self.handler.copied().unwrap_or_else(found).prompt(&mut scene, params)
     }
 
     /// How the template writes thinking. It is kept for the first BOS and EOS.

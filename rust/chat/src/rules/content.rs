@@ -7,17 +7,19 @@ use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::text::{Origin, Text};
 
-/// Makes contents of the kind that the template takes, if it takes only one.
-pub(crate) fn adapt(messages: &mut [Object], caps: &Caps) {
-    let Caps { supports_string_content: takes_strings, supports_typed_content: takes_parts, .. } = *caps;
+/// Makes contents of the kind that the template takes, if it takes only one. With media markers, they are text first.
+pub(crate) fn adapt(messages: &mut [Object], caps: Caps) {
+    let takes_only_strings = caps.supports_string_content && !caps.supports_typed_content;
+    let takes_only_parts = caps.supports_typed_content && !caps.supports_string_content;
+    let is_text = |part: &Json| !part.is("type", MEDIA);
     for message in messages {
-        let content: Json = match message.get("content") {
-            Some(Json::Array(parts)) if takes_strings && !takes_parts => joined(parts).into(),
-            Some(Json::String(text)) if takes_parts && !takes_strings => {
-                vec![part("text", text.clone(), message.message)].into()
-            }
+        let text = match message.get("content") {
+            Some(Json::Array(parts)) if takes_only_strings || !parts.iter().all(is_text) => joined(parts),
+            Some(Json::String(text)) if takes_only_parts => text.clone(),
             _ => continue,
         };
+        let number = message.message;
+        let content: Json = if takes_only_parts { vec![part("text", text, number)].into() } else { text.into() };
         message.set("content", content);
     }
 }
@@ -69,7 +71,7 @@ pub(crate) fn joined(parts: &[Json]) -> Text {
 pub(crate) fn lines(first: &Text, second: &Text) -> Text {
     let mut lines = first.clone();
     let near = if first.is_empty() { second.first_origin() } else { first.last_origin() };
-    let near = if near.is_caller() { near } else { Origin::caller(Origin::MOST_STRINGS) };
+    let near = if near.is_caller() { near } else { Origin::CALLER };
     lines.extend(b"\n", near);
     lines.extend_with(second);
     lines

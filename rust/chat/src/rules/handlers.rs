@@ -27,7 +27,7 @@ use crate::language::Template;
 use crate::text::{Origin, Text, num_shared};
 
 /// What is done for templates of one kind.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Handler<'a> {
     /// All of these stand in the source.
     has: &'static [&'static str],

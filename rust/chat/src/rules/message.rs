@@ -14,8 +14,6 @@ use crate::text::{Origin, Text};
 /// Where the marker of an image, a sound or a film stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaPlace {
-    /// The number of the caller's string that the marker's bytes have in their origin.
-    pub string: usize,
     /// The message with the part.
     pub message: usize,
     /// The part.
@@ -27,8 +25,6 @@ pub(crate) struct Reader<'a> {
     pub(crate) template: &'a Template,
     /// What stands for an image, a sound or a film. Without it they are refused.
     pub(crate) marker: Option<&'a str>,
-    /// The number of the first string that no string of the caller's has.
-    pub(crate) next_string: usize,
     /// What has been found.
     pub(crate) media: Vec<MediaPlace>,
 }
@@ -130,9 +126,9 @@ impl Reader<'_> {
         let Some(marker) = self.marker else {
             return Err(Error::request(field(), format!("{what} has no text, and no marker was given for it")));
         };
-        let string = self.next_string + self.media.len();
-        self.media.push(MediaPlace { string, message, part: at });
-        Ok(content::part(content::MEDIA, Text::new(marker, Origin::caller(string)), Some(message)))
+        let marker = Text::new(marker, Origin::marker(self.media.len()));
+        self.media.push(MediaPlace { message, part: at });
+        Ok(content::part(content::MEDIA, marker, Some(message)))
     }
 }
 

@@ -52,12 +52,14 @@ pub(crate) struct Params {
     pub(crate) variables: Object,
     /// A schema of the answer. `None` is `null`.
     pub(crate) json_schema: Option<Json>,
+    /// The system message that the template does not take, if no other message can hold its text.
+    pub(crate) dropped: Option<usize>,
 }
 
 /// What is rendered with: the template and its surroundings.
 pub(crate) struct Scene<'a> {
     pub(crate) template: &'a Template,
-    pub(crate) caps: &'a Caps,
+    pub(crate) caps: Caps,
     pub(crate) options: &'a Options,
     pub(crate) now: &'a Now,
     pub(crate) budget: &'a mut Budget,

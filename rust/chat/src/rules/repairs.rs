@@ -4,13 +4,12 @@
 //! 2. [`merge_system`]: the first message, if it is a system message and the template takes none, moves into the next.
 //! 3. [`arguments_as_objects`]: arguments of tool calls that are JSON in a string are read.
 //!
-//! And, before all of them: [`trim`], for one template, and [`join_media`].
+//! And, before all of them, [`trim`], for one template.
 //!
 //! Source: the namespace `workaround` in `common/chat.cpp` of llama.cpp. Deviations: 1. Errors name the field. 2. A
 //! message with tool calls always has a content: [`message`](super::message) gives it an empty one.
 
 use super::content;
-use super::warnings::Warning;
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::text::{Text, is_space};
@@ -26,24 +25,20 @@ pub(crate) fn developer_to_system(messages: &mut [Object]) {
     }
 }
 
-/// The second repair.
+/// The second repair. Returns the number of the system message if there is none after it.
 ///
 /// # Errors
 ///
 /// A content is not text.
-pub(crate) fn merge_system(messages: &mut Vec<Object>, warnings: &mut Vec<Warning>) -> Result<(), Error> {
+pub(crate) fn merge_system(messages: &mut Vec<Object>) -> Result<Option<usize>, Error> {
     if !messages.first().is_some_and(|message| message.is("role", "system")) {
-        return Ok(());
+        return Ok(None);
     }
     let first = messages.remove(0);
-    match messages.first_mut() {
-        Some(second) => {
-            let content = content::lines(text_of(&first)?, text_of(second)?);
-            second.set("content", content);
-        }
-        None => warnings.extend(first.message.map(Warning::dropped_system)),
-    }
-    Ok(())
+    let Some(second) = messages.first_mut() else { return Ok(first.message) };
+    let content = content::lines(text_of(&first)?, text_of(second)?);
+    second.set("content", content);
+    Ok(None)
 }
 
 /// The third repair.
@@ -86,17 +81,6 @@ pub(crate) fn trim(messages: &mut [Object]) {
         }
         if let Some(Json::Array(parts)) = message.get_mut("content") {
             Json::objects(parts).filter(|part| part.is("type", "text")).for_each(|part| strip(part, "text"));
-        }
-    }
-}
-
-/// Makes contents with media markers texts.
-pub(crate) fn join_media(messages: &mut [Object]) {
-    for message in messages {
-        let Some(Json::Array(parts)) = message.get("content") else { continue };
-        if parts.iter().any(|part| part.is("type", content::MEDIA)) {
-            let joined = content::joined(parts);
-            message.set("content", joined);
         }
     }
 }

@@ -10,8 +10,7 @@ use super::params::{Continuation, Params};
 use super::tools;
 use crate::error::Error;
 use crate::json::{Json, Object};
-use crate::strings::Strings;
-use crate::text::Text;
+use crate::text::{Origin, Text};
 
 /// A conversation, and what a caller asks for.
 ///
@@ -20,25 +19,31 @@ use crate::text::Text;
 /// use ggtok_chat::Request;
 ///
 /// let request = Request::parse(br#"{"messages": [{"role": "user", "content": "Hi"}]}"#)?;
-/// assert_eq!(request.strings().message(2), Some(0));
+/// assert_eq!(request.roles(), ["user"]);
 /// # Ok::<(), ggtok_chat::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Request {
     body: Json,
-    strings: Strings,
     num_bytes: usize,
 }
 
 impl Request {
-    /// A request with the fields of a body, and the table of its strings.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Limit`] if it is nested too deep.
-    pub fn from_body(body: Json, strings: Strings) -> Result<Self, Error> {
-        let num_bytes = body.num_bytes(0)?;
-        Ok(Self { body, strings, num_bytes })
+    /// A request with the fields of a body. Strings in its messages become the caller's, in their message.
+    pub fn from_body(mut body: Json) -> Self {
+        let num_bytes = body.num_bytes();
+        let messages = if let Json::Object(body) = &mut body { body.get_mut("messages") } else { None };
+        if let Some(Json::Array(messages)) = messages {
+            for (number, message) in messages.iter_mut().enumerate() {
+                message.set_origin(Origin::caller(number));
+                if let Json::Object(message) = message
+                    && let Some(content) = message.get_mut("content")
+                {
+                    content.set_origin(Origin::content(number));
+                }
+            }
+        }
+        Self { body, num_bytes }
     }
 
     /// A request from a body in JSON.
@@ -47,19 +52,12 @@ impl Request {
     ///
     /// The body is not JSON, or nested too deep.
     pub fn parse(body: &[u8]) -> Result<Self, Error> {
-        let mut strings = Strings::new();
-        let body = Json::parse(body, &mut strings)?;
-        Self::from_body(body, strings)
+        Json::parse(body).map(Self::from_body)
     }
 
     /// The body.
     pub fn body(&self) -> &Json {
         &self.body
-    }
-
-    /// Which message each string belongs to.
-    pub fn strings(&self) -> &Strings {
-        &self.strings
     }
 
     /// The role of each message, as the caller passed it; empty if it has none.

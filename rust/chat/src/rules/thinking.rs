@@ -5,8 +5,8 @@
 //! 2. A question is rendered with thinking on and off: the generation prompt may open thinking, or open and close it.
 //! 3. A tool call is rendered with thinking: some templates show thinking only there.
 //! 4. For some templates, a text in their source corrects the result.
-//! 5. [`Thinking::handler`]: a continued message is written after the generation prompt, with the markers around its
-//!    thinking even if it has none.
+//! 5. [`Handler::between`](super::handlers::Handler::between) them: a continued message is written after the generation
+//!    prompt, with the markers around its thinking even if it has none.
 //!
 //! Source: `analyze_template` and `analyze_reasoning` in `common/chat-diff-analyzer.cpp` of llama.cpp. Deviations: 1. Only what makes the prompt, as in
 //! [`handlers`](super::handlers): how a template writes content and tool calls is not analysed, and no template
@@ -20,7 +20,6 @@ use memchr::memmem;
 
 use self::difference::{Piece, differing, pieces};
 use self::probe::{ANSWER, CALL, THINKING, THOUGHTFUL, USER, rendered};
-use super::handlers::Handler;
 use super::params::Scene;
 use crate::error::Error;
 use crate::language::Template;
@@ -34,9 +33,9 @@ pub(crate) struct Thinking {
     /// Whether it does.
     pub(crate) exists: bool,
     /// What stands before it: may be empty.
-    start: Vec<u8>,
+    pub(crate) start: Vec<u8>,
     /// What stands after it: may be empty.
-    end: Vec<u8>,
+    pub(crate) end: Vec<u8>,
 }
 
 impl Thinking {
@@ -79,11 +78,6 @@ impl Thinking {
             self.end = self.end.trim_ascii().to_vec();
         }
     }
-
-    /// The handler of a template with such markers.
-    pub(crate) fn handler(&self) -> Handler<'_> {
-        Handler::between(&self.start, &self.end)
-    }
 }
 
 fn in_answers(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
@@ -94,10 +88,10 @@ fn in_answers(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Erro
     if memmem::find(differing(&without, &with).1, thought).is_none() {
         return Ok(());
     }
-    if let Some(found) = markers::between(&with, thought, scene.budget)? {
+    if let Some([before, after]) = markers::around(&with, thought, scene.budget)? {
         thinking.exists = true;
-        thinking.start = with[found.before].to_vec();
-        thinking.end = with[found.spaces..found.after.end].to_vec();
+        thinking.start = with[before].to_vec();
+        thinking.end = with[after].to_vec();
     } else if let Some(after) = after_thought(&with) {
         thinking.exists = true;
         thinking.end = after;
@@ -108,7 +102,8 @@ fn in_answers(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Erro
 /// The marker after the first place where the thought stands.
 fn after_thought(text: &[u8]) -> Option<Vec<u8>> {
     let at = memmem::find(text, THINKING.as_bytes())?;
-    markers::following(text, at + THINKING.len()).map(|marker| text[marker].to_vec())
+    let marker = markers::following(text, at + THINKING.len())?;
+    Some(text[marker].trim_ascii_start().to_vec())
 }
 
 fn in_questions(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
@@ -116,8 +111,8 @@ fn in_questions(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Er
     let on = rendered(scene, &[USER], false, Some(true))?;
     let (Some(off), Some(on)) = (off, on) else { return Ok(()) };
     let (only_off, only_on) = differing(&off, &on);
-    let off_trimmed = trim(only_off);
-    let on_trimmed = trim(only_on);
+    let off_trimmed = only_off.trim_ascii();
+    let on_trimmed = only_on.trim_ascii();
     match (off_trimmed.is_empty(), on_trimmed.is_empty()) {
         (true, false) if on.ends_with(on_trimmed) && thinking.start.is_empty() => {
             thinking.start = only_on.to_vec();
@@ -155,7 +150,7 @@ fn in_questions(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Er
 fn added_markers(base: &[u8], extended: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let anchor = &base[base.len().saturating_sub(ANCHOR_BYTES)..];
     let at = memmem::rfind(extended, anchor)? + anchor.len();
-    match &visible_pieces(trim(&extended[at..]))[..] {
+    match &visible_pieces(extended[at..].trim_ascii())[..] {
         [start @ Piece { is_marker: true, .. }, end @ Piece { is_marker: true, .. }] => {
             Some((start.text.to_vec(), end.text.to_vec()))
         }
@@ -172,26 +167,19 @@ fn in_calls(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error>
         return Ok(());
     }
     thinking.exists = true;
-    match markers::between(&call, thought, scene.budget)? {
-        Some(found) => {
-            thinking.start = call[found.before].to_vec();
-            thinking.end = call[found.after].to_vec();
+    match markers::around(&call, thought, scene.budget)? {
+        Some([before, after]) => {
+            thinking.start = call[before].to_vec();
+            thinking.end = call[after].trim_ascii_start().to_vec();
         }
         None => thinking.end = after_thought(&call).unwrap_or_default(),
     }
     Ok(())
 }
 
-/// Without white space at both ends, as C sees it.
-fn trim(text: &[u8]) -> &[u8] {
-    let start = markers::spaces(text, 0);
-    let len = text[start..].iter().rposition(|&byte| !crate::text::is_space(byte)).map_or(0, |last| last + 1);
-    &text[start..start + len]
-}
-
 /// The pieces that are not white space alone.
 fn visible_pieces(text: &[u8]) -> Vec<Piece<'_>> {
-    pieces(text).into_iter().filter(|piece| !trim(piece.text).is_empty()).collect()
+    pieces(text).into_iter().filter(|piece| !piece.text.trim_ascii().is_empty()).collect()
 }
 
 #[cfg(test)]

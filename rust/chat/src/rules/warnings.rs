@@ -32,11 +32,6 @@ impl Warning {
     fn new(code: &'static str, subject: Option<&str>, message: Option<usize>, text: String) -> Self {
         Self { code, subject: subject.map(str::to_owned), message, text }
     }
-
-    pub(super) fn dropped_system(message: usize) -> Self {
-        let text = format!("messages[{message}] is dropped: the template takes no system messages");
-        Self::new("dropped-system", None, Some(message), text)
-    }
 }
 
 impl fmt::Display for Warning {
@@ -67,6 +62,10 @@ const REASONING: [&str; 2] = ["thinking", "reasoning"];
 /// Finds what is not in `text`, which was rendered from a request. O(bytes of the template and of the request).
 pub(crate) fn find(request: &Request, params: &Params, template: &Template, text: &Text) -> Vec<Warning> {
     let mut warnings = Vec::new();
+    if let Some(message) = params.dropped {
+        let text = format!("messages[{message}] is dropped: the template takes no system messages");
+        warnings.push(Warning::new("dropped-system", None, Some(message), text));
+    }
     for (name, _) in params.variables.iter() {
         let name = String::from_utf8_lossy(name.as_bytes());
         if !OWN.contains(&&*name) && !template.reads(&name) {
@@ -111,7 +110,7 @@ fn unread_fields(request: &Request, template: &Template, warnings: &mut Vec<Warn
 }
 
 fn left_out(request: &Request, text: &Text, warnings: &mut Vec<Warning>) {
-    let seen = text.runs().filter_map(|(_, origin)| request.strings().message(origin.string()?));
+    let seen = text.runs().filter_map(|(_, origin)| origin.message_of_caller());
     let seen: HashSet<usize> = seen.collect();
     for (message, given) in request.messages().iter().enumerate().filter(|(message, _)| !seen.contains(message)) {
         let content = given.get("content").unwrap_or(&Json::Null);

@@ -6,26 +6,15 @@ use ggtok_chat::{Json, Request, Text};
 /// The first and the last byte of a message, and of its content, if any of it is written.
 pub(super) type MessagePlace = (usize, usize, Option<(usize, usize)>);
 
-/// The places of all messages. O(bytes of the request + runs).
+/// The places of all messages. O(messages + runs).
 pub(super) fn places(request: &Request, text: &Text) -> Vec<Option<MessagePlace>> {
     let messages = request.body().get("messages").and_then(Json::as_array).unwrap_or_default();
-    // By the number of a string, whether it is of a content.
-    let mut is_content = vec![false; request.strings().len()];
-    for message in messages {
-        let content = message.get("content").unwrap_or(&Json::Null);
-        let parts = content.as_array().unwrap_or_default().iter().filter_map(|part| part.get("text"));
-        for string in parts.chain([content]).filter_map(Json::as_text).filter_map(|text| text.first_origin().string()) {
-            is_content[string] = true;
-        }
-    }
     let mut places: Vec<Option<MessagePlace>> = vec![None; messages.len()];
     for (run, origin) in text.runs() {
-        let string = origin.string();
-        let message = request.strings().message_of(origin);
-        let Some(place) = message.and_then(|message| places.get_mut(message)) else { continue };
+        let Some(place) = origin.message().and_then(|message| places.get_mut(message)) else { continue };
         let place = place.get_or_insert((run.start, run.end, None));
         place.1 = run.end;
-        if string.is_some_and(|string| is_content.get(string) == Some(&true)) {
+        if origin.is_content() {
             place.2 = Some((place.2.map_or(run.start, |content| content.0), run.end));
         }
     }

@@ -1,4 +1,4 @@
-//! Python objects as JSON, with a number for every string: what a request is made of.
+//! Python objects as JSON: what a request is made of.
 //!
 //! 1. `None`, `bool`, numbers and `str` are what they are in JSON. An integer that 64 bits do not hold is a float, as
 //!    llama.cpp reads it in JSON. A lone surrogate is the three bytes that encode it.
@@ -8,13 +8,13 @@
 //!
 //! Time: O(elements + bytes).
 
-use ggtok_chat::{Json, Object, Request, Strings, Text};
+use ggtok_chat::{Json, Object, Origin, Request, Text};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple, PyType};
 
 use crate::arguments::text;
-use crate::errors::{Raise, of_field, python};
+use crate::errors::{of_field, python};
 use crate::run::check_signals;
 
 /// Containers inside containers: far more than a request needs.
@@ -25,9 +25,7 @@ type KeyValue<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 /// Reads a request.
 pub(super) fn request(body: &Bound<'_, PyAny>) -> PyResult<Request> {
-    let mut reader = Reader { strings: Strings::new(), message: None, place: Vec::new(), num_read: 0 };
-    let body = reader.value(body)?;
-    Request::from_body(body, reader.strings).map_err(Raise::raise)
+    Reader::default().value(body).map(Request::from_body)
 }
 
 /// A step from an object to what is in it.
@@ -36,10 +34,8 @@ enum Step {
     Index(usize),
 }
 
+#[derive(Default)]
 struct Reader {
-    strings: Strings,
-    /// The message that is being read.
-    message: Option<usize>,
     /// How to get to the current value.
     place: Vec<Step>,
     num_read: usize,
@@ -50,7 +46,7 @@ impl Reader {
         self.num_read += 1;
         check_signals(value.py(), self.num_read)?;
         if let Ok(string) = value.cast::<PyString>() {
-            return self.string(string).map(Json::String);
+            return string_of(string).map(Json::String);
         }
         if value.is_none() {
             return Ok(Json::Null);
@@ -80,11 +76,6 @@ impl Reader {
         int.extract().map(Json::Float).map_err(|_| self.invalid("the number is too large"))
     }
 
-    fn string(&mut self, string: &Bound<'_, PyString>) -> PyResult<Text> {
-        let argument = text(string.as_any())?;
-        Ok(self.strings.add(self.message, argument.text().as_bytes()))
-    }
-
     fn container(&mut self, value: &Bound<'_, PyAny>) -> PyResult<Json> {
         if let Ok(list) = value.cast::<PyList>() {
             return self.items(list.iter());
@@ -109,8 +100,7 @@ impl Reader {
     }
 
     fn entries<'py>(&mut self, entries: impl Iterator<Item = KeyValue<'py>>) -> PyResult<Json> {
-        // One in the list of messages knows which it is.
-        let mut object = Object::with(self.message.filter(|_| self.place.len() == 2), []);
+        let mut object = Object::default();
         for (key, item) in entries {
             let key = self.key(&key)?;
             self.place.push(Step::Key(key.clone()));
@@ -121,9 +111,9 @@ impl Reader {
         Ok(Json::Object(object))
     }
 
-    fn key(&mut self, key: &Bound<'_, PyAny>) -> PyResult<Text> {
+    fn key(&self, key: &Bound<'_, PyAny>) -> PyResult<Text> {
         if let Ok(key) = key.cast::<PyString>() {
-            return self.string(key);
+            return string_of(key);
         }
         let text = if key.is_none() {
             "null".to_owned()
@@ -134,22 +124,16 @@ impl Reader {
         } else {
             return Err(self.invalid(&format!("a key must be str, not {}", key.get_type().name()?)));
         };
-        Ok(self.strings.add(self.message, text.as_bytes()))
+        Ok(Text::new(text, Origin::CALLER))
     }
 
     fn items<'py>(&mut self, items: impl Iterator<Item = Bound<'py, PyAny>>) -> PyResult<Json> {
-        let is_messages = matches!(self.place.as_slice(), [Step::Key(key)] if *key == "messages");
-        let outer = self.message;
         let mut read = Vec::with_capacity(items.size_hint().0);
         for (index, item) in items.enumerate() {
-            if is_messages {
-                self.message = Some(index);
-            }
             self.place.push(Step::Index(index));
             read.push(self.value(&item)?);
             self.place.pop();
         }
-        self.message = outer;
         Ok(Json::Array(read))
     }
 
@@ -164,6 +148,10 @@ impl Reader {
         let field = place.strip_prefix('.').unwrap_or(&place).to_owned() + more;
         of_field::<python::ChatTypeError>(&field, problem)
     }
+}
+
+fn string_of(string: &Bound<'_, PyString>) -> PyResult<Text> {
+    Ok(Text::new(text(string.as_any())?.text().as_bytes(), Origin::CALLER))
 }
 
 /// How many steps of a place an error shows.

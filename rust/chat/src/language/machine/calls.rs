@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::ast::{Expression, Filter, NameId, Node};
 use super::super::failure::{Outcome, failed};
 use super::super::functions;
-use super::super::value::{Args, Code, Native, Value, mark};
+use super::super::value::{Args, Code, Native, Value, check_depth, mark};
 use super::{Machine, Scopes};
 
 impl<'p> Machine<'p> {
@@ -82,6 +82,7 @@ impl<'p> Machine<'p> {
                 Some(default) => self.evaluate(default)?,
                 None => return failed(format!("'{}' is called with too few arguments", arguments.name.text)),
             };
+            check_depth(value.depth())?;
             bound.push((name, value));
         }
         Ok(bound)
@@ -90,11 +91,7 @@ impl<'p> Machine<'p> {
     /// The name of a filter or a test, and its arguments, the operand first.
     fn applied(&mut self, operand: &'p Expression, (name, arguments): &'p Filter) -> Outcome<Args> {
         let arguments = arguments.as_deref().unwrap_or_default();
-        let mut values = Vec::with_capacity(1 + arguments.len());
-        values.push(self.evaluate(operand)?);
-        for argument in arguments {
-            values.push(self.evaluate(argument)?);
-        }
+        let values = self.evaluate_all(std::iter::once(operand).chain(arguments))?;
         Ok(Args { name: self.name(*name), values })
     }
 

@@ -40,8 +40,8 @@ impl<'p> Machine<'p> {
             match self.turn(&each.body) {
                 Ok(()) => has_ended = true,
                 Err(failure) => match *failure {
-                    Failure::Continue => {}
-                    Failure::Break => break,
+                    Failure::Left("continue") => {}
+                    Failure::Left(_) => break,
                     _ => return Err(failure),
                 },
             }
@@ -57,7 +57,7 @@ impl<'p> Machine<'p> {
             let num_arrays = self.arrays.len();
             let result = self.statement(statement);
             if let Err(failure) = &result
-                && matches!(**failure, Failure::Break | Failure::Continue)
+                && matches!(**failure, Failure::Left(_))
             {
                 self.out.truncate(len);
                 self.arrays.truncate(num_arrays);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::ast::{Expression, NameId, Node};
 use super::super::failure::{Outcome, failed};
 use super::super::operators::Operator;
-use super::super::value::{Args, Code, Entries, KwArg, Native, Str, Value, mark};
+use super::super::value::{Code, Entries, KwArg, Native, Str, Value, mark};
 use super::super::{functions, methods, operators};
 use super::Machine;
 use crate::text::{Origin, Text};
@@ -27,9 +27,13 @@ impl<'p> Machine<'p> {
         }
     }
 
-    pub(super) fn evaluate_all(&mut self, expressions: &'p [Expression]) -> Outcome<Vec<Value>> {
+    pub(super) fn evaluate_all(
+        &mut self,
+        expressions: impl IntoIterator<Item = &'p Expression>,
+    ) -> Outcome<Vec<Value>> {
+        let expressions = expressions.into_iter();
         // With room for what a method is called on.
-        let mut values = Vec::with_capacity(expressions.len() + 1);
+        let mut values = Vec::with_capacity(expressions.size_hint().0 + 1);
         for expression in expressions {
             values.push(self.evaluate(expression)?);
         }
@@ -55,7 +59,7 @@ impl<'p> Machine<'p> {
     pub(super) fn evaluate_node(&mut self, node: &'p Node) -> Outcome<Value> {
         match node {
             Node::String(_) | Node::Name(_) | Node::Int(_) | Node::Blank => Ok(Value::UNDEFINED),
-            Node::Float(value) => Ok(Value::float(*value, Origin::TEMPLATE)),
+            Node::Float(value) => Ok(Value::Float(*value, Origin::TEMPLATE)),
             Node::Array(items) | Node::Tuple(items) => {
                 self.run.budget.bytes(64 + 16 * items.len())?;
                 Ok(Value::sequence(self.evaluate_all(items)?, matches!(node, Node::Tuple(_))))
@@ -71,7 +75,6 @@ impl<'p> Machine<'p> {
                 let key = self.evaluate(key)?;
                 self.item(&object, key)
             }
-            Node::Slice(parts) => self.slice(parts),
             Node::Call(callee, arguments) => {
                 let arguments = self.evaluate_all(arguments)?;
                 let callee = self.evaluate(callee)?;
@@ -82,8 +85,8 @@ impl<'p> Machine<'p> {
             Node::Not(operand) => Ok(Value::Bool(!self.evaluate(operand)?.as_bool()?)),
             Node::Sign(is_negative, operand) => match (self.evaluate(operand)?, is_negative) {
                 (Value::Int(value, origin), true) => Ok(Value::Int(value.wrapping_neg(), origin)),
-                (Value::Float(float), true) => Ok(Value::float(-float.value, float.origin)),
-                (value @ (Value::Int(..) | Value::Float(_)), false) => Ok(value),
+                (Value::Float(value, origin), true) => Ok(Value::Float(-value, origin)),
+                (value @ (Value::Int(..) | Value::Float(..)), false) => Ok(value),
                 (value, _) => failed(format!("a sign needs a number after it, not {}", value.type_name())),
             },
             Node::Binary(first, rest) => self.binary(first, rest),
@@ -209,29 +212,6 @@ impl<'p> Machine<'p> {
             Some(native) => Value::function(name, Code::Native(native), Some(object.clone())),
             None => Value::Undefined(Some(name)),
         })
-    }
-
-    /// `object[start:stop:step]`
-    pub(super) fn slice(&mut self, [object, start, stop, step]: &'p [Expression; 4]) -> Outcome<Value> {
-        let object = self.evaluate(object)?;
-        let len = match &object {
-            Value::Array(array) => array.items.borrow().len() as i64,
-            Value::String(string) => string.text.len() as i64,
-            _ => 0,
-        };
-        let mut part = |part: &'p Expression, default| match part.node {
-            Node::Blank => Ok(Value::int(default)),
-            _ => self.evaluate(part),
-        };
-        let step = part(step, 1)?;
-        let (first, last) = if step.as_int()? < 0 { (len - 1, -1) } else { (0, len) };
-        let start = part(start, first)?;
-        let stop = part(stop, last)?;
-        let Some(native) = self.method(&object, b"slice")? else {
-            return failed(format!("{} cannot be sliced", object.type_name()));
-        };
-        let arguments = Args { name: Str::new("slice".into()), values: vec![object, start, stop, step] };
-        self.native(native, &arguments)
     }
 }
 

@@ -8,14 +8,12 @@ use ggtok_core::internals::introsort_by;
 use super::super::failure::{Outcome, failed};
 use super::super::functions;
 use super::super::operators::{self, Operator, compare};
-use super::super::show::tojson;
 use super::super::value::{Args, Array, Native, Run, Str, Value};
-use super::{default, places, string};
+use super::places;
 use crate::text::Text;
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
     Some(match name {
-        b"default" => default,
         b"list" => |run, args| copy(run, args.array(0)?).map(Value::array),
         b"first" => |_, args| Ok(args.array(0)?.items.borrow().first().cloned().unwrap_or(Value::UNDEFINED)),
         b"last" => |_, args| Ok(args.array(0)?.items.borrow().last().cloned().unwrap_or(Value::UNDEFINED)),
@@ -24,8 +22,6 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
         b"select" | b"selectattr" => |run, args| select(run, args, true),
         b"reject" | b"rejectattr" => |run, args| select(run, args, false),
         b"join" => join,
-        b"string" => string,
-        b"tojson" => tojson,
         b"map" => map,
         b"append" => append,
         b"pop" => pop,
@@ -143,7 +139,7 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
             joined.extend_with(&separator);
         }
         let item = key_of(run, item, &attribute)?;
-        if !matches!(item, Value::String(_) | Value::Int(..) | Value::Float(_)) {
+        if !matches!(item, Value::String(_) | Value::Int(..) | Value::Float(..)) {
             return failed(format!("join takes strings and numbers, not {}", item.type_name()));
         }
         let text = item.as_text(run)?;
@@ -189,8 +185,7 @@ fn pop(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let array = args.array(0)?;
     let index = if args.len() == 2 { args.at(1)?.as_int()? } else { -1 };
     let len = array.items.borrow().len();
-    let place = usize::try_from(if index < 0 { index + len as i64 } else { index });
-    let Some(place) = place.ok().filter(|&place| place < len && !array.is_tuple) else {
+    let Some(place) = array.place(index).filter(|_| !array.is_tuple) else {
         return failed(format!("cannot take item {index} out of {len}"));
     };
     run.budget.steps(1 + (len - place) / 4)?;

@@ -49,13 +49,12 @@ fn dictsort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let by_value = matches!(args.named("by", 2), Value::String(by) if by.text == "value");
     let entries = args.object(0)?.entries.borrow();
     run.budget.bytes(64 * entries.len())?;
-    let mut order: Vec<usize> = (0..entries.len()).collect();
-    let by: Vec<&Value> = entries.iter().map(|(key, value)| if by_value { value } else { key }).collect();
-    introsort_by(&mut order, |a, b| compare(run, by[a], by[b], comparison))?;
-    let mut sorted = Entries::with_capacity(order.len());
-    for at in order {
-        let (key, value) = entries[at].clone();
-        sorted.push(key, value);
+    let mut pairs: Vec<&(Value, Value)> = entries.iter().collect();
+    let by: fn(&(Value, Value)) -> &Value = if by_value { |pair| &pair.1 } else { |pair| &pair.0 };
+    introsort_by(&mut pairs, |a, b| compare(run, by(a), by(b), comparison))?;
+    let mut sorted = Entries::with_capacity(pairs.len());
+    for (key, value) in pairs {
+        sorted.push(key.clone(), value.clone());
     }
     Ok(Value::object(sorted))
 }

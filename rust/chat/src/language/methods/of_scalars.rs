@@ -5,49 +5,44 @@
 use super::super::failure::Outcome;
 use super::super::show::tojson;
 use super::super::value::{Args, Native, Run, Value, float_to_int};
-use super::default;
+use super::{default, string};
 use crate::text::{Origin, Text};
 
 pub(crate) fn of_number(name: &[u8]) -> Option<Native> {
     Some(match name {
-        b"default" => default,
         b"abs" => |_, args| match args.at(0)? {
             Value::Int(value, origin) => Ok(Value::Int(value.wrapping_abs(), *origin)),
             this => map_float(this, |value| if value < 0.0 { -value } else { value }),
         },
         b"int" => |_, args| match args.at(0)? {
-            Value::Float(float) => Ok(Value::Int(float_to_int(float.value), float.origin)),
+            Value::Float(value, origin) => Ok(Value::Int(float_to_int(*value), *origin)),
             int => Ok(int.clone()),
         },
         b"float" => |_, args| match args.at(0)? {
-            Value::Int(value, origin) => Ok(Value::float(*value as f64, *origin)),
+            Value::Int(value, origin) => Ok(Value::Float(*value as f64, *origin)),
             this => map_float(this, |value| value),
         },
-        b"safe" | b"string" | b"tojson" => tojson,
+        b"safe" | b"string" => tojson,
         _ => return None,
     })
 }
 
 fn map_float(this: &Value, function: fn(f64) -> f64) -> Outcome<Value> {
-    Ok(Value::float(function(this.as_float()?), this.number_origin()))
+    Ok(Value::Float(function(this.as_float()?), this.number_origin()))
 }
 
 pub(crate) fn of_bool(name: &[u8]) -> Option<Native> {
     Some(match name {
-        b"default" => default,
         b"int" => |_, args| Ok(Value::int(args.at(0)?.as_int()?)),
-        b"float" => |_, args| Ok(Value::float(args.at(0)?.as_int()? as f64, Origin::TEMPLATE)),
-        b"safe" | b"string" => |run, args| Ok(Value::string(args.at(0)?.as_text(run)?.into_owned())),
-        b"tojson" => tojson,
+        b"float" => |_, args| Ok(Value::Float(args.at(0)?.as_int()? as f64, Origin::TEMPLATE)),
+        b"safe" => string,
         _ => return None,
     })
 }
 
 pub(crate) fn of_none(name: &[u8]) -> Option<Native> {
     Some(match name {
-        b"default" => default,
-        b"tojson" => tojson,
-        b"safe" | b"string" => |_, _| Ok(Value::string("None")),
+        b"safe" => string,
         b"items" | b"map" | b"reject" | b"rejectattr" | b"select" | b"selectattr" | b"unique" => empty_array,
         _ => return None,
     })

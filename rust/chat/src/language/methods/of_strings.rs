@@ -9,9 +9,8 @@ use memchr::memmem;
 
 use super::super::failure::{Outcome, failed};
 use super::super::numbers;
-use super::super::show::tojson;
 use super::super::value::{Args, Native, Run, Value};
-use super::{default, places};
+use super::places;
 use crate::text::{Origin, RUN_BYTES, Text, is_space};
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
@@ -23,7 +22,6 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
         b"lower" => |_, args| Ok(Value::string(args.text(0)?.lowercase())),
         b"title" => |_, args| Ok(Value::string(args.text(0)?.capitalize(true))),
         b"capitalize" => |_, args| Ok(Value::string(args.text(0)?.capitalize(false))),
-        b"string" => |_, args| Ok(Value::string(args.text(0)?.clone())),
         b"strip" => |run, args| strip(run, args, true, true),
         b"lstrip" => |run, args| strip(run, args, true, false),
         b"rstrip" => |run, args| strip(run, args, false, true),
@@ -36,10 +34,8 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
         b"format" => format_text,
         b"int" => int,
         b"float" => float,
-        b"default" => default,
         b"slice" => slice,
         b"safe" => |_, args| Ok(args.at(0)?.clone()),
-        b"tojson" => tojson,
         b"indent" => indent,
         b"join" => |_, _| failed("llama.cpp cannot join strings"),
         _ => return None,
@@ -163,9 +159,9 @@ fn int(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 fn float(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let text = args.text(0)?;
     match (numbers::parse_float(text.as_bytes()), args.named("default", 1)) {
-        (Some(value), _) => Ok(Value::float(value, text.main_origin())),
-        (None, Value::Undefined(_)) => Ok(Value::float(0.0, Origin::TEMPLATE)),
-        (None, instead) => Ok(Value::float(instead.as_float()?, instead.number_origin())),
+        (Some(value), _) => Ok(Value::Float(value, text.main_origin())),
+        (None, Value::Undefined(_)) => Ok(Value::Float(0.0, Origin::TEMPLATE)),
+        (None, instead) => Ok(Value::Float(instead.as_float()?, instead.number_origin())),
     }
 }
 

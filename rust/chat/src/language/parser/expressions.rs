@@ -93,10 +93,8 @@ impl Parser<'_> {
             }
             self.count_operator()?;
             let is_negated = self.takes("not");
-            let mut test = self.primary()?;
-            if self.is("(") {
-                test = self.call(test)?;
-            } else if self.begins_argument() {
+            let mut test = self.called()?;
+            if !matches!(test.node, Node::Call(..)) && self.begins_argument() {
                 let at = self.place();
                 let argument = self.unary()?;
                 test = Expression { at, node: Node::Call(Box::new(test), vec![argument]) };
@@ -140,10 +138,7 @@ impl Parser<'_> {
                 return Ok(operand);
             }
             self.count_operator()?;
-            let mut filter = self.primary()?;
-            if self.is("(") {
-                filter = self.call(filter)?;
-            }
+            let filter = self.called()?;
             operand = Expression { at, node: self.filter(operand, filter) };
         }
     }
@@ -211,8 +206,12 @@ impl Parser<'_> {
         }
     }
 
-    /// A call of what was parsed as the name of a filter or a test, and what follows it.
-    pub(super) fn call(&mut self, callee: Expression) -> Result<Expression, Error> {
+    /// The name of a filter or a test, or a call of it and what follows that.
+    pub(super) fn called(&mut self) -> Result<Expression, Error> {
+        let callee = self.primary()?;
+        if !self.is("(") {
+            return Ok(callee);
+        }
         let at = callee.at;
         let arguments = self.arguments()?;
         self.members(Expression { at, node: Node::Call(Box::new(callee), arguments) })
@@ -236,7 +235,8 @@ impl Parser<'_> {
         let mut parts = parts.into_iter();
         let mut part = || parts.next().unwrap_or_else(blank);
         if is_slice {
-            return Ok(Node::Slice(Box::new([object, part(), part(), part()])));
+            let arguments = vec![part(), part(), part()];
+            return Ok(Node::Filter(Box::new(object), (self.name(b"slice"), Some(arguments))));
         }
         Ok(Node::Item(Box::new([object, part()])))
     }

@@ -25,10 +25,6 @@ impl Entries {
         Self { pairs: Vec::with_capacity(len), index: None }
     }
 
-    pub(crate) fn into_values(self) -> impl Iterator<Item = Value> {
-        self.pairs.into_iter().flat_map(|(key, value)| [key, value])
-    }
-
     /// The value of a key. An error if the key cannot be one. `operators::charge_walk` pays for a key that is a tuple.
     pub(crate) fn get(&self, key: &Value) -> Outcome<Option<&Value>> {
         check_key(key)?;

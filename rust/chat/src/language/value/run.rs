@@ -51,7 +51,8 @@ impl Run<'_> {
 
     /// Notes that a container gets an item.
     pub(crate) fn change(&mut self, container: &Value, item: &Value) -> Outcome<()> {
-        if item.is_nested() && container.marks() & mark::CHANGED == 0 {
+        check_depth(item.depth())?;
+        if item.depth() > 0 && container.marks() & mark::CHANGED == 0 {
             self.budget.bytes(2 * size_of::<Value>())?;
             container.note(mark::CHANGED);
             self.changed.0.push(container.clone());

@@ -8,6 +8,9 @@
 //! Source: `segmentize_markers` and `calculate_diff_split` in `common/chat-auto-parser-helpers.cpp` of llama.cpp.
 //! Deviations: 1. The common ends are not returned. Time and space: O(bytes).
 
+use std::ops::Range;
+
+use super::markers::marker;
 use crate::text::num_shared;
 
 /// A marker or the text between two of them.
@@ -22,50 +25,18 @@ pub(super) struct Piece<'a> {
 /// Cuts a text into markers and what is between them: `<` up to the next `>`, `[` up to the next `]`.
 pub(super) fn pieces(text: &[u8]) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
-    let mut add = |at: usize, end: usize, is_marker| {
-        if at < end {
-            pieces.push(Piece { at, text: &text[at..end], is_marker });
-        }
-    };
-    let mut start = 0;
-    let mut closer = None;
-    for (at, &byte) in text.iter().enumerate() {
-        match (closer, byte) {
-            (None, b'<' | b'[') => {
-                add(start, at, false);
-                start = at;
-                closer = Some(if byte == b'<' { b'>' } else { b']' });
-            }
-            (Some(expected), _) if byte == expected => {
-                add(start, at + 1, true);
-                start = at + 1;
-                closer = None;
-            }
-            _ => {}
-        }
+    let mut at = 0;
+    while at < text.len() {
+        let marker_end = marker(text, at);
+        let end = marker_end.unwrap_or_else(|| match memchr::memchr2(b'<', b'[', &text[at..]) {
+            Some(len) if len > 0 => at + len,
+            // There is none, or it does not end.
+            _ => text.len(),
+        });
+        pieces.push(Piece { at, text: &text[at..end], is_marker: marker_end.is_some() });
+        at = end;
     }
-    add(start, text.len(), false);
     pieces
-}
-
-/// The pieces of one text that are left: at least one, which may be spent.
-struct Side<'a, 'p> {
-    pieces: &'p [Piece<'a>],
-    /// Where what is left ends.
-    end: usize,
-}
-
-impl<'a> Side<'a, '_> {
-    fn drop_first(&mut self) {
-        self.pieces = &self.pieces[1..];
-    }
-
-    fn drop_last(&mut self) {
-        if let [others @ .., last] = self.pieces {
-            self.end = last.at;
-            self.pieces = if others.is_empty() { self.pieces } else { others };
-        }
-    }
 }
 
 /// The parts of two texts that differ. If the first one is a beginning of the second, then nothing and the rest.
@@ -73,40 +44,31 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
     if left.is_empty() || right.is_empty() {
         return (left, right);
     }
-    let left_pieces = pieces(left);
-    let right_pieces = pieces(right);
-    let mut a = Side { pieces: &left_pieces, end: left.len() };
-    let mut b = Side { pieces: &right_pieces, end: right.len() };
-    while let ([a_first, .., a_last], [b_first, .., b_last]) = (a.pieces, b.pieces) {
-        let starts_equal = a_first.text == b_first.text;
-        let ends_equal = a_last.text == b_last.text;
-        if starts_equal {
-            a.drop_first();
-            b.drop_first();
-        }
-        if ends_equal {
-            a.drop_last();
-            b.drop_last();
-        }
+    let [a, b] = [pieces(left), pieces(right)];
+    // How many pieces were taken off the start and the end of both.
+    let (mut start, mut end) = (0, 0);
+    while start + end + 1 < a.len().min(b.len()) {
+        let starts_equal = a[start].text == b[start].text;
+        let ends_equal = a[a.len() - 1 - end].text == b[b.len() - 1 - end].text;
         if !starts_equal && !ends_equal {
             break;
         }
+        start += usize::from(starts_equal);
+        end += usize::from(ends_equal);
     }
-    match (a.pieces, b.pieces) {
-        ([single], [_, _, ..]) => take_end(single, &mut a, &mut b),
-        ([_, _, ..], [single]) => take_end(single, &mut b, &mut a),
-        ([one], [other]) if one.text == other.text && one.is_marker => {
-            a.drop_last();
-            b.drop_last();
-        }
+    let [mut rest_a, mut rest_b] = [start..a.len() - end, start..b.len() - end];
+    match (rest_a.len(), rest_b.len()) {
+        (0 | 1, 2..) => take_end(&a[start], &mut rest_a, &b, &mut rest_b),
+        (2.., 0 | 1) => take_end(&b[start], &mut rest_b, &a, &mut rest_a),
+        (0 | 1, _) if a[start].text == b[start].text && a[start].is_marker => (rest_a, rest_b) = (0..0, 0..0),
         _ => {}
     }
 
+    let (a, b) = (&a[rest_a], &b[rest_b]);
     let is_text = |piece: Option<&Piece<'_>>| piece.is_some_and(|piece| !piece.is_marker);
-    let has_text_end = is_text(a.pieces.last()) && is_text(b.pieces.last());
-    let has_text_start = is_text(a.pieces.first()) && is_text(b.pieces.first());
-    let mut a = &left[a.pieces[0].at..a.end];
-    let mut b = &right[b.pieces[0].at..b.end];
+    let has_text_end = is_text(a.last()) && is_text(b.last());
+    let has_text_start = is_text(a.first()) && is_text(b.first());
+    let (mut a, mut b) = (joined(left, a), joined(right, b));
     if has_text_end {
         let common = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
         (a, b) = (&a[..a.len() - common], &b[..b.len() - common]);
@@ -121,14 +83,23 @@ pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [
     }
 }
 
-/// One piece is left of one text, more of the other: it may be equal to either end of those.
-fn take_end(single: &Piece<'_>, side: &mut Side<'_, '_>, other: &mut Side<'_, '_>) {
-    if single.text == other.pieces[other.pieces.len() - 1].text {
-        other.drop_last();
-        side.drop_last();
-    } else if single.text == other.pieces[0].text {
-        other.drop_first();
-        side.drop_last();
+/// One piece is left of one text, or was its last to be taken off, and more of the other: it may be equal to either end
+/// of those.
+fn take_end(single: &Piece<'_>, rest: &mut Range<usize>, others: &[Piece<'_>], other_rest: &mut Range<usize>) {
+    if single.text == others[other_rest.end - 1].text {
+        other_rest.end -= 1;
+        rest.end = rest.start;
+    } else if single.text == others[other_rest.start].text {
+        other_rest.start += 1;
+        rest.end = rest.start;
+    }
+}
+
+/// The bytes of pieces that follow each other in a text.
+fn joined<'a>(text: &'a [u8], pieces: &[Piece<'a>]) -> &'a [u8] {
+    match pieces {
+        [first, ..] => &text[first.at..first.at + pieces.iter().map(|piece| piece.text.len()).sum::<usize>()],
+        [] => &[],
     }
 }
 

@@ -7,10 +7,9 @@ use std::ops::Range;
 
 use crate::budget::Budget;
 use crate::error::Error;
-use crate::text::is_space;
 
 /// The end of the marker at a place, if there is one.
-fn marker(text: &[u8], at: usize) -> Option<usize> {
+pub(super) fn marker(text: &[u8], at: usize) -> Option<usize> {
     let closer = match text.get(at)? {
         b'<' => b'>',
         b'[' => b']',
@@ -20,20 +19,13 @@ fn marker(text: &[u8], at: usize) -> Option<usize> {
 }
 
 /// The end of the white space at a place.
-pub(super) fn spaces(text: &[u8], at: usize) -> usize {
-    text[at..].iter().position(|&byte| !is_space(byte)).map_or(text.len(), |len| at + len)
+fn spaces(text: &[u8], at: usize) -> usize {
+    text.len() - text[at..].trim_ascii_start().len()
 }
 
-/// A text between markers: where the marker before it is, with the white space that follows; and where the white space
-/// and the marker after it begin and end, with the white space that follows.
-pub(super) struct Between {
-    pub(super) before: Range<usize>,
-    pub(super) spaces: usize,
-    pub(super) after: Range<usize>,
-}
-
-/// The first marker that is followed by this text and another marker, with only white space in between.
-pub(super) fn between(text: &[u8], inner: &[u8], budget: &mut Budget) -> Result<Option<Between>, Error> {
+/// The markers around a text: the first one that is followed by this text and another marker, with only white space in
+/// between. That is part of the markers, and so is the white space after them.
+pub(super) fn around(text: &[u8], inner: &[u8], budget: &mut Budget) -> Result<Option<[Range<usize>; 2]>, Error> {
     for at in memchr::memchr2_iter(b'<', b'[', text) {
         let end = marker(text, at);
         let start = end.map_or(text.len(), |end| spaces(text, end));
@@ -41,39 +33,37 @@ pub(super) fn between(text: &[u8], inner: &[u8], budget: &mut Budget) -> Result<
         if end.is_none() || !text[start..].starts_with(inner) {
             continue;
         }
-        let spaces_at = start + inner.len();
-        if let Some(after) = following(text, spaces_at) {
-            return Ok(Some(Between { before: at..start, spaces: spaces_at, after }));
+        if let Some(after) = following(text, start + inner.len()) {
+            return Ok(Some([at..start, after]));
         }
         budget.steps((text.len() - start) / 32)?;
     }
     Ok(None)
 }
 
-/// The marker that follows a place after white space, with the white space that follows.
+/// The marker that follows a place, with the white space around it.
 pub(super) fn following(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let start = spaces(text, at);
-    Some(start..spaces(text, marker(text, start)?))
+    Some(at..spaces(text, marker(text, spaces(text, at))?))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{between, following};
+    use super::{around, following};
     use crate::budget::Budget;
 
     #[test]
     fn the_first_marker_counts_whatever_is_in_it() {
         let mut budget = Budget::new(0);
-        let found = between(b"a < b <think>\nX \n</think>\n\n.", b"X", &mut budget).unwrap().unwrap();
-        assert_eq!((found.before, found.spaces, found.after), (2..14, 15, 17..27));
-        assert!(between(b"<a>X", b"X", &mut budget).unwrap().is_none());
-        assert!(between(b"<a> y X[b]", b"X", &mut budget).unwrap().is_none());
-        assert_eq!(following(b"X [b] .", 1), Some(2..6));
+        let found = around(b"a < b <think>\nX \n</think>\n\n.", b"X", &mut budget).unwrap().unwrap();
+        assert_eq!(found, [2..14, 15..27]);
+        assert!(around(b"<a>X", b"X", &mut budget).unwrap().is_none());
+        assert!(around(b"<a> y X[b]", b"X", &mut budget).unwrap().is_none());
+        assert_eq!(following(b"X [b] .", 1), Some(1..6));
         assert_eq!(following(b"X", 1), None);
     }
 
     #[test]
     fn many_markers_that_do_not_end_are_charged() {
-        assert!(between(&vec![b'<'; 1 << 20], b"X", &mut Budget::new(0)).is_err());
+        assert!(around(&vec![b'<'; 1 << 20], b"X", &mut Budget::new(0)).is_err());
     }
 }
