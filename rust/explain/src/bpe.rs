@@ -23,13 +23,13 @@ use std::collections::HashMap;
 use ggtok_core::internals::spelling::{ESCAPED_SPACE, byte_level, byte_text};
 use ggtok_core::internals::{Rewritten, c_string};
 use ggtok_core::unicode::{self, utf8};
-use ggtok_core::vocab::{Strings, Vocabulary};
+use ggtok_core::vocab::{PreTokenizer, Strings};
 
 use super::limit::Tracing;
 use super::merging::{Merge, merge, spell_out};
 use super::origins;
-use super::patterns::{Pattern, Patterns};
-use super::trace::{Bpe, ByteToken, Merging, Pass, Piece, Range, SymbolTokens};
+use super::patterns::Patterns;
+use super::trace::{Bpe, ByteToken, Merging, Piece, Range, Steps, SymbolTokens};
 use super::{Bytes, Result, Traced};
 
 /// Patterns and ranks of a vocabulary.
@@ -48,8 +48,7 @@ pub(super) struct BpeTracer {
 impl BpeTracer {
     /// Reads merge rules, each `left right`. Of two rules for a pair the first one wins; a rule without a space never
     /// applies.
-    pub(super) fn new(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) -> Option<Self> {
-        let pre = vocabulary.pre()?;
+    pub(super) fn new(pre: &PreTokenizer, merges: Option<Strings<'_>>) -> Self {
         let family = pre.family;
         let mut ranks = HashMap::new();
         for (rule, rank) in merges.iter().flat_map(Strings::iter).zip(0..) {
@@ -60,29 +59,25 @@ impl BpeTracer {
                 ranks.entry(([left, &rule[space + 2..]].concat(), left.len())).or_insert(rank);
             }
         }
-        Some(Self {
+        Self {
             family: family.name,
             is_spelled: family.byte_encode,
             whole_newlines: pre.is_gemma4(),
             patterns: Patterns::new(family),
             ranks,
-        })
+        }
+    }
+
+    /// Traces a fragment.
+    pub(super) fn trace_fragment(&self, text: &[u8], tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
+        let Traced { steps, tokens } = self.trace(text, tracing)?;
+        Ok(Traced { steps: Steps::Bpe(steps), tokens })
     }
 
     /// Traces a text.
     pub(super) fn trace(&self, text: &[u8], tracing: &mut Tracing<'_>) -> Result<Traced<Bpe>> {
         let (text, rewritten, words) = rewrite(text, tracing)?;
-        let mut passes: Vec<Pass> = self.patterns.0.iter().map(Pattern::pass).collect();
-        for word in &words {
-            let shift = |at: usize| at + word.start;
-            for (pass, cuts) in passes.iter_mut().zip(self.patterns.passes(&text.text[word.start..word.end])?) {
-                for mut cut in cuts {
-                    tracing.limit.step(0)?;
-                    (cut.start, cut.end) = (shift(cut.start), shift(cut.end));
-                    pass.cuts.push(cut);
-                }
-            }
-        }
+        let passes = self.patterns.passes(&text.text, &words, &mut tracing.limit)?;
         let cuts = passes.last().map(|pass| &pass.cuts[..]).unwrap_or_default();
 
         let mut pieces = Vec::new();

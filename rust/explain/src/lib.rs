@@ -151,7 +151,8 @@ impl Explainer {
         let tracer = match vocabulary.kind() {
             Kind::None => Tracer::None,
             Kind::Spm => Tracer::Spm,
-            Kind::Bpe => bpe::BpeTracer::new(vocabulary, merges).map_or(Tracer::None, Tracer::Bpe),
+            // Every vocabulary of byte-pair encoding has a pre-tokenizer.
+            Kind::Bpe => vocabulary.pre().map_or(Tracer::None, |pre| Tracer::Bpe(bpe::BpeTracer::new(pre, merges))),
             Kind::WordPiece => Tracer::WordPiece,
             Kind::Unigram => Tracer::Unigram(unigram::UnigramTracer::new(vocabulary)),
             Kind::Rwkv => Tracer::Rwkv(rwkv::RwkvTracer::new(vocabulary)),
@@ -238,20 +239,16 @@ impl Explainer {
     /// What the vocabulary's algorithm does with a fragment.
     fn trace(&self, fragment: Input<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
         match &self.tracer {
-            Tracer::Bpe(bpe) => {
-                if tracing.vocabulary.model() == "hybriddna"
-                    && let Some(traced) = hybrid_dna::trace(bpe, fragment.text, tracing)?
-                {
-                    return Ok(traced.map(Steps::HybridDna));
-                }
-                Ok(bpe.trace(fragment.text, tracing)?.map(Steps::Bpe))
+            Tracer::Bpe(bpe) if tracing.vocabulary.model() == "hybriddna" => {
+                hybrid_dna::trace(bpe, fragment.text, tracing)
             }
-            Tracer::Spm => Ok(spm::trace(fragment, tracing)?.map(Steps::Spm)),
-            Tracer::WordPiece => Ok(wordpiece::trace(fragment, tracing)?.map(Steps::WordPiece)),
-            Tracer::Unigram(unigram) => Ok(unigram.trace(fragment, tracing)?.map(Steps::Unigram)),
-            Tracer::Rwkv(rwkv) => Ok(rwkv.trace(fragment, tracing)?.map(Steps::Rwkv)),
-            Tracer::Plamo2(plamo2) => Ok(plamo2.trace(fragment, tracing)?.map(Steps::Plamo2)),
-            Tracer::Test => Ok(hashed::trace(fragment, tracing)?.map(Steps::Test)),
+            Tracer::Bpe(bpe) => bpe.trace_fragment(fragment.text, tracing),
+            Tracer::Spm => spm::trace(fragment, tracing),
+            Tracer::WordPiece => wordpiece::trace(fragment, tracing),
+            Tracer::Unigram(unigram) => unigram.trace(fragment, tracing),
+            Tracer::Rwkv(rwkv) => rwkv.trace(fragment, tracing),
+            Tracer::Plamo2(plamo2) => plamo2.trace(fragment, tracing),
+            Tracer::Test => hashed::trace(fragment, tracing),
             Tracer::None => Err(EncodeError::NoVocabulary.into()),
         }
     }
@@ -260,12 +257,6 @@ impl Explainer {
         let text = Bytes::from(self.tokenizer.vocabulary().text(id));
         let piece = Bytes::from(self.tokenizer.piece(id, true).unwrap_or_default());
         Token { id, piece, text, start: span.start, end: span.end, fragment }
-    }
-}
-
-impl<S> Traced<S> {
-    fn map<T>(self, steps: impl FnOnce(S) -> T) -> Traced<T> {
-        Traced { steps: steps(self.steps), tokens: self.tokens }
     }
 }
 

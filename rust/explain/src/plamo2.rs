@@ -25,7 +25,7 @@ use ggtok_core::vocab::Vocabulary;
 use super::limit::Tracing;
 use super::origins;
 use super::texts::SortedTexts;
-use super::trace::{CostCandidate, CostPosition, CostStep, Plamo2};
+use super::trace::{CostCandidate, CostPosition, CostStep, Plamo2, Steps};
 use super::{Bytes, Result, Traced};
 
 /// The cost of an unknown character. Costs are scores times -10,000.
@@ -45,23 +45,23 @@ pub(super) struct Plamo2Tracer {
 
 impl Plamo2Tracer {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
-        let mut reversed = Vec::new();
+        let mut texts = Vec::new();
         let mut byte_tokens = [0; 256];
         for id in 0..vocabulary.len() as TokenId {
             let text = vocabulary.text(id);
             if !vocabulary.declared_attributes(id).is_byte() {
                 if canonical(text).text == text {
-                    reversed.push((text.iter().rev().copied().collect(), id));
+                    texts.push((reversed(text), id));
                 }
             } else if let Some(byte) = byte_of(text) {
                 byte_tokens[usize::from(byte)] = id;
             }
         }
-        Self { reversed: SortedTexts::new(reversed.into_iter()), byte_tokens }
+        Self { reversed: SortedTexts::new(texts.into_iter()), byte_tokens }
     }
 
     /// Traces a fragment.
-    pub(super) fn trace(&self, fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Plamo2>> {
+    pub(super) fn trace(&self, fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
         let rewritten = canonical(fragment.text);
         let text = &rewritten.text[..];
         let skipped_bom = !fragment.continues && text.starts_with(BYTE_ORDER_MARK);
@@ -89,7 +89,8 @@ impl Plamo2Tracer {
             at = end;
         }
         let origins = origins::of(&rewritten);
-        Ok(Traced { steps: Plamo2 { skipped_bom, text: Bytes::from(text), origins, positions, path }, tokens })
+        let steps = Plamo2 { skipped_bom, text: Bytes::from(text), origins, positions, path };
+        Ok(Traced { steps: Steps::Plamo2(steps), tokens })
     }
 
     /// The best way from each place, from the end to `start`.
@@ -152,14 +153,18 @@ impl Plamo2Tracer {
 
     /// Whether a token ends with a text.
     fn is_state(&self, text: &[u8]) -> bool {
-        self.reversed.find(text.iter().rev()).is_some()
+        self.reversed.start_with(&reversed(text))
     }
 
     /// The token with a text, and its cost.
     fn token(&self, vocabulary: &Vocabulary, text: &[u8]) -> Option<(TokenId, i64)> {
-        let token = self.reversed.token(&self.reversed.find(text.iter().rev())?)?;
+        let token = self.reversed.token(&reversed(text))?;
         Some((token, cost(vocabulary.score(token))))
     }
+}
+
+fn reversed(text: &[u8]) -> Vec<u8> {
+    text.iter().rev().copied().collect()
 }
 
 fn candidate(token: Option<TokenId>, text: &[u8], cost: i64, cost_after: i64) -> CostCandidate {

@@ -19,11 +19,11 @@ use ggtok_core::unicode::{Flags, base_letter, flags, lowercase, utf8};
 use ggtok_core::{NULL_TOKEN, TokenId};
 
 use super::limit::Tracing;
-use super::trace::{Attempt, NormalizedCodePoint, Word, WordPiece};
+use super::trace::{Attempt, NormalizedCodePoint, Steps, Word, WordPiece};
 use super::{Bytes, Result, Traced};
 
 /// Traces a fragment.
-pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<WordPiece>> {
+pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
     let code_points = normalize(fragment.text, tracing)?;
     let mut words = Vec::new();
     let mut tokens = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result
         }
     }
     let steps = WordPiece { code_points, words, max_token_len: tracing.vocabulary.max_token_len() };
-    Ok(Traced { steps, tokens })
+    Ok(Traced { steps: Steps::WordPiece(steps), tokens })
 }
 
 /// What happens to each code point.
