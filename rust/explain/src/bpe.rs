@@ -19,6 +19,7 @@
 //! like any other; llama.cpp aborts on both.
 
 use std::collections::HashMap;
+use std::iter::repeat_n;
 
 use ggtok_core::internals::spelling::{ESCAPED_SPACE, byte_level, byte_text};
 use ggtok_core::internals::{Rewritten, c_string};
@@ -96,27 +97,34 @@ impl BpeTracer {
     fn trace_piece(&self, text: &[u8], start: usize, tracing: &mut Tracing<'_>) -> Result<Traced<Piece>> {
         let vocabulary = tracing.vocabulary;
         tracing.limit.step(text.len())?;
-        let spelled = if self.is_spelled { spell(text) } else { text.to_vec() };
+        let mut spelled = Vec::with_capacity(text.len());
+        let mut places = Vec::with_capacity(text.len());
+        for (&byte, at) in text.iter().zip(start..) {
+            let (character, len) = if self.is_spelled { byte_level::spell(byte) } else { ([byte, 0], 1) };
+            spelled.extend_from_slice(&character[..len]);
+            places.extend(repeat_n(at, len));
+        }
         let is_whole =
             vocabulary.settings().ignore_merges || self.whole_newlines && text.iter().all(|&byte| byte == b'\n');
         let whole = vocabulary.id(&spelled).filter(|_| is_whole);
-        let piece = |merging, symbols| Piece {
+        let mut piece = Piece {
             start,
             end: start + text.len(),
             text: Bytes::from(text),
-            spelled: Bytes::from(&spelled),
+            spelled: Bytes(spelled),
+            places,
             whole,
-            merging,
-            symbols,
+            merging: Merging::default(),
+            symbols: Vec::new(),
         };
-        if whole.is_some() {
-            let symbol = SymbolTokens { text: Bytes::from(&spelled), token: whole, bytes: Vec::new() };
-            let tokens = whole.into_iter().map(|id| (id, start..start + text.len())).collect();
-            return Ok(Traced { steps: piece(Merging::default(), vec![symbol]), tokens });
+        if let Some(id) = whole {
+            piece.symbols.push(SymbolTokens { text: piece.spelled.clone(), token: whole, bytes: Vec::new() });
+            let tokens = vec![(id, start..piece.end)];
+            return Ok(Traced { steps: piece, tokens });
         }
 
         let is_raw_space = |text: &[u8]| vocabulary.settings().escape_whitespaces && text == b" ";
-        let merging = merge(&spelled, &mut tracing.limit, |left, right| {
+        let merging = merge(&piece.spelled.0, &mut tracing.limit, |left, right| {
             // llama.cpp aborts here.
             if !self.is_spelled && (is_raw_space(left) || is_raw_space(right)) {
                 return None;
@@ -131,25 +139,10 @@ impl BpeTracer {
             let token = vocabulary.id(&text.0);
             ByteToken { text, token }
         })?;
-        // Where the byte that each byte of the spelled piece stands for is in the text.
-        let mut places = Vec::with_capacity(spelled.len());
-        for (&byte, at) in text.iter().zip(start..) {
-            let len = if self.is_spelled { byte_level::spell(byte).1 } else { 1 };
-            places.extend(std::iter::repeat_n(at, len));
-        }
-        let in_text = |range: std::ops::Range<usize>| places[range.start]..places[range.end - 1] + 1;
+        let in_text = |range: std::ops::Range<usize>| piece.places[range.start]..piece.places[range.end - 1] + 1;
         let tokens = tokens.into_iter().map(|(id, range)| (id, in_text(range))).collect();
-        Ok(Traced { steps: piece(merging, symbols), tokens })
+        Ok(Traced { steps: Piece { merging, symbols, ..piece }, tokens })
     }
-}
-
-/// A text with GPT-2's characters for its bytes.
-pub(super) fn spell(text: &[u8]) -> Vec<u8> {
-    let spell = |&byte: &u8| {
-        let (spelled, len) = byte_level::spell(byte);
-        spelled.into_iter().take(len)
-    };
-    text.iter().flat_map(spell).collect()
 }
 
 /// A text as the patterns see it, how it was rewritten, and its words.

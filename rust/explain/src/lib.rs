@@ -162,11 +162,6 @@ impl Explainer {
         Self { tokenizer, tracer }
     }
 
-    /// The tokenizer.
-    pub fn tokenizer(&self) -> &Tokenizer {
-        &self.tokenizer
-    }
-
     /// Encodes a text and keeps every step. A trace takes many times the time and memory of [`Tokenizer::encode`], but
     /// both are bounded.
     ///
@@ -183,10 +178,10 @@ impl Explainer {
         let added_before = added_before.filter(|_| !continues);
         let mut tracing = Tracing { vocabulary, limit: Limit::default() };
         let code_points = code_points(text, &mut tracing.limit)?;
-        let special::Partition { matches, items } = special::partition(text, parse_special, &mut tracing)?;
+        let (matches, items) = special::partition(text, parse_special, &mut tracing)?;
         let mut unread = Vec::new();
         if !parse_special {
-            unread = special::partition(text, true, &mut tracing)?.matches;
+            unread = special::partition(text, true, &mut tracing)?.0;
             unread.retain(|found| found.attribute != "user_defined");
         }
 
@@ -194,20 +189,17 @@ impl Explainer {
         let mut tokens = Vec::from_iter(added_before.map(|id| self.token(id, 0..0, None)));
         let mut after_special = true;
         let mut continues_here = continues;
-        for item in items {
+        for Item { start, end, token } in items {
             tracing.limit.step(0)?;
             let index = fragments.len();
             let first_token = tokens.len();
-            let (token, (start, end), steps, found) = match item {
-                Item::Match(place, start, end) => {
-                    let id = matches[place].token;
-                    (Some(id), (start, end), None, vec![(id, 0..end - start)])
-                }
-                Item::Text(start, end) => {
+            let (steps, found) = match token {
+                Some(id) => (None, vec![(id, 0..end - start)]),
+                None => {
                     let text = &text[start..end];
                     let fragment = Input { text, start, after_special, continues: continues_here, is_utf8: false };
                     let Traced { steps, tokens } = self.trace(fragment, &mut tracing)?;
-                    (None, (start, end), Some(steps), tokens)
+                    (Some(steps), tokens)
                 }
             };
             (after_special, continues_here) = (token.is_some(), false);

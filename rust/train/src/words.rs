@@ -150,12 +150,13 @@ impl<'a> WordCounter<'a> {
         check(self.num_bytes <= MOST_BYTES, "counts", &self.num_bytes, "for at most 2^56 bytes of text in total")?;
         let idle = Mutex::new(std::mem::take(&mut self.workers));
         let state = || idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        let worked = work(self.threads, texts.len(), state, |Worker { table, scratch, ticker }, index| {
-            let (text, count) = texts[index];
-            self.split.split(text, scratch, |word| {
-                ticker.tick();
-                table.add(word, count);
-            });
+        let worked = work(self.threads, texts.len(), 1, state, |Worker { table, scratch, ticker }, run| {
+            for &(text, count) in &texts[run] {
+                self.split.split(text, scratch, |word| {
+                    ticker.tick();
+                    table.add(word, count);
+                });
+            }
         });
         self.workers = idle.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.workers.extend(worked);
