@@ -73,11 +73,6 @@ impl Words {
         self.0.iter()
     }
 
-    /// The number of distinct words.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// Whether the corpus had no words.
     pub fn is_empty(&self) -> bool {
         self.0.len() == 0
@@ -333,10 +328,10 @@ mod tests {
             let found = found.unwrap();
             let expected: BTreeMap<_, _> = all.iter().filter(|(_, count)| *count >= least).collect();
             prop_assert_eq!(found.iter().collect::<BTreeMap<_, _>>(), expected);
-            prop_assert_eq!(found.left_out().is_some(), found.len() < all.len());
+            prop_assert_eq!(found.left_out().is_some(), found.0.len() < all.0.len());
             if let Some(left_out) = found.left_out() {
                 let total = |words: &Words| words.iter().map(|(_, count)| count).sum::<u64>();
-                prop_assert_eq!(left_out.num_words as usize, all.len() - found.len());
+                prop_assert_eq!(left_out.num_words as usize, all.0.len() - found.0.len());
                 prop_assert_eq!(left_out.num_occurrences, total(&all) - total(&found));
                 prop_assert_eq!(left_out.all_occurrences, total(&all));
                 prop_assert_eq!(left_out.needed as usize, size(&mut all.iter()));
