@@ -180,10 +180,10 @@ fn pieces_know_their_alternatives() {
     let cut = |start, end, alternative| Cut { start, end, alternative };
     let patterns = patterns("starcoder");
     assert_eq!((patterns.0[1].alternatives.len(), patterns.0[1].alternatives[10]), (11, r"\s+(?!\S)"));
-    let found = cuts(&patterns, "it's é1".as_bytes());
+    let found = cuts(patterns, "it's é1".as_bytes());
     assert_eq!(found[0], [cut(0, 7, None), cut(7, 8, Some(0))]);
     assert_eq!(found[1], [cut(0, 2, Some(7)), cut(2, 4, Some(0)), cut(4, 7, Some(7)), cut(7, 8, Some(8))]);
-    let found = cuts(&self::patterns("bloom"), b"a, b");
+    let found = cuts(self::patterns("bloom"), b"a, b");
     assert_eq!(found, [[cut(0, 1, Some(0)), cut(1, 2, None), cut(2, 4, Some(0))]]);
 }
 
