@@ -19,17 +19,18 @@
 //! like any other; llama.cpp aborts on both.
 
 use std::collections::HashMap;
+use std::iter::repeat_n;
 
 use ggtok_core::internals::spelling::{ESCAPED_SPACE, byte_level, byte_text};
-use ggtok_core::internals::{Rewritten, c_string};
+use ggtok_core::internals::{Rewritten, split_rule};
 use ggtok_core::unicode::{self, utf8};
-use ggtok_core::vocab::{Strings, Vocabulary};
+use ggtok_core::vocab::{PreTokenizer, Strings};
 
 use super::limit::Tracing;
 use super::merging::{Merge, merge, spell_out};
 use super::origins;
-use super::patterns::{Pattern, Patterns};
-use super::trace::{Bpe, ByteToken, Merging, Pass, Piece, Range, SymbolTokens};
+use super::patterns::Patterns;
+use super::trace::{Bpe, ByteToken, Merging, Piece, Range, Steps, SymbolTokens};
 use super::{Bytes, Result, Traced};
 
 /// Patterns and ranks of a vocabulary.
@@ -48,41 +49,33 @@ pub(super) struct BpeTracer {
 impl BpeTracer {
     /// Reads merge rules, each `left right`. Of two rules for a pair the first one wins; a rule without a space never
     /// applies.
-    pub(super) fn new(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) -> Option<Self> {
-        let pre = vocabulary.pre()?;
+    pub(super) fn new(pre: &PreTokenizer, merges: Option<Strings<'_>>) -> Self {
         let family = pre.family;
         let mut ranks = HashMap::new();
         for (rule, rank) in merges.iter().flat_map(Strings::iter).zip(0..) {
-            let rule = c_string(rule);
-            // The left part is never empty.
-            if let Some(space) = rule.iter().skip(1).position(|&byte| byte == b' ') {
-                let left = &rule[..=space];
-                ranks.entry(([left, &rule[space + 2..]].concat(), left.len())).or_insert(rank);
+            if let Some((left, right)) = split_rule(rule) {
+                ranks.entry(([left, right].concat(), left.len())).or_insert(rank);
             }
         }
-        Some(Self {
+        Self {
             family: family.name,
             is_spelled: family.byte_encode,
             whole_newlines: pre.is_gemma4(),
             patterns: Patterns::new(family),
             ranks,
-        })
+        }
+    }
+
+    /// Traces a fragment.
+    pub(super) fn trace_fragment(&self, text: &[u8], tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
+        let Traced { steps, tokens } = self.trace(text, tracing)?;
+        Ok(Traced { steps: Steps::Bpe(steps), tokens })
     }
 
     /// Traces a text.
     pub(super) fn trace(&self, text: &[u8], tracing: &mut Tracing<'_>) -> Result<Traced<Bpe>> {
         let (text, rewritten, words) = rewrite(text, tracing)?;
-        let mut passes: Vec<Pass> = self.patterns.0.iter().map(Pattern::pass).collect();
-        for word in &words {
-            let shift = |at: usize| at + word.start;
-            for (pass, cuts) in passes.iter_mut().zip(self.patterns.passes(&text.text[word.start..word.end])?) {
-                for mut cut in cuts {
-                    tracing.limit.step(0)?;
-                    (cut.start, cut.end) = (shift(cut.start), shift(cut.end));
-                    pass.cuts.push(cut);
-                }
-            }
-        }
+        let passes = self.patterns.passes(&text.text, &words, &mut tracing.limit)?;
         let cuts = passes.last().map(|pass| &pass.cuts[..]).unwrap_or_default();
 
         let mut pieces = Vec::new();
@@ -101,27 +94,34 @@ impl BpeTracer {
     fn trace_piece(&self, text: &[u8], start: usize, tracing: &mut Tracing<'_>) -> Result<Traced<Piece>> {
         let vocabulary = tracing.vocabulary;
         tracing.limit.step(text.len())?;
-        let spelled = if self.is_spelled { spell(text) } else { text.to_vec() };
+        let mut spelled = Vec::with_capacity(text.len());
+        let mut places = Vec::with_capacity(text.len());
+        for (&byte, at) in text.iter().zip(start..) {
+            let (character, len) = if self.is_spelled { byte_level::spell(byte) } else { ([byte, 0], 1) };
+            spelled.extend_from_slice(&character[..len]);
+            places.extend(repeat_n(at, len));
+        }
         let is_whole =
             vocabulary.settings().ignore_merges || self.whole_newlines && text.iter().all(|&byte| byte == b'\n');
         let whole = vocabulary.id(&spelled).filter(|_| is_whole);
-        let piece = |merging, symbols| Piece {
+        let mut piece = Piece {
             start,
             end: start + text.len(),
             text: Bytes::from(text),
-            spelled: Bytes::from(&spelled),
+            spelled: Bytes(spelled),
+            places,
             whole,
-            merging,
-            symbols,
+            merging: Merging::default(),
+            symbols: Vec::new(),
         };
-        if whole.is_some() {
-            let symbol = SymbolTokens { text: Bytes::from(&spelled), token: whole, bytes: Vec::new() };
-            let tokens = whole.into_iter().map(|id| (id, start..start + text.len())).collect();
-            return Ok(Traced { steps: piece(Merging::default(), vec![symbol]), tokens });
+        if let Some(id) = whole {
+            piece.symbols.push(SymbolTokens { text: piece.spelled.clone(), token: whole, bytes: Vec::new() });
+            let tokens = vec![(id, start..piece.end)];
+            return Ok(Traced { steps: piece, tokens });
         }
 
         let is_raw_space = |text: &[u8]| vocabulary.settings().escape_whitespaces && text == b" ";
-        let merging = merge(&spelled, &mut tracing.limit, |left, right| {
+        let merging = merge(&piece.spelled.0, &mut tracing.limit, |left, right| {
             // llama.cpp aborts here.
             if !self.is_spelled && (is_raw_space(left) || is_raw_space(right)) {
                 return None;
@@ -136,25 +136,10 @@ impl BpeTracer {
             let token = vocabulary.id(&text.0);
             ByteToken { text, token }
         })?;
-        // Where the byte that each byte of the spelled piece stands for is in the text.
-        let mut places = Vec::with_capacity(spelled.len());
-        for (&byte, at) in text.iter().zip(start..) {
-            let len = if self.is_spelled { byte_level::spell(byte).1 } else { 1 };
-            places.extend(std::iter::repeat_n(at, len));
-        }
-        let in_text = |range: std::ops::Range<usize>| places[range.start]..places[range.end - 1] + 1;
+        let in_text = |range: std::ops::Range<usize>| piece.places[range.start]..piece.places[range.end - 1] + 1;
         let tokens = tokens.into_iter().map(|(id, range)| (id, in_text(range))).collect();
-        Ok(Traced { steps: piece(merging, symbols), tokens })
+        Ok(Traced { steps: Piece { merging, symbols, ..piece }, tokens })
     }
-}
-
-/// A text with GPT-2's characters for its bytes.
-pub(super) fn spell(text: &[u8]) -> Vec<u8> {
-    let spell = |&byte: &u8| {
-        let (spelled, len) = byte_level::spell(byte);
-        spelled.into_iter().take(len)
-    };
-    text.iter().flat_map(spell).collect()
 }
 
 /// A text as the patterns see it, how it was rewritten, and its words.

@@ -7,11 +7,11 @@ use ggtok_core::TokenId;
 use ggtok_core::internals::Fragment;
 
 use super::limit::Tracing;
-use super::trace::{HashedGroup, Test};
+use super::trace::{HashedGroup, Steps, Test};
 use super::{Result, Traced};
 
 /// Traces a fragment.
-pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Test>> {
+pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
     let mut groups = Vec::new();
     for (index, bytes) in fragment.text.chunks(5).enumerate() {
         tracing.limit.step(bytes.len())?;
@@ -21,5 +21,5 @@ pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result
         groups.push(HashedGroup { start, end: start + bytes.len(), hash, token });
     }
     let tokens = groups.iter().map(|group| (group.token, group.start..group.end)).collect();
-    Ok(Traced { steps: Test { groups }, tokens })
+    Ok(Traced { steps: Steps::Test(Test { groups }), tokens })
 }

@@ -14,7 +14,7 @@ use ggtok_core::internals::{DNA_MARKER, Rewritten};
 use super::bpe::BpeTracer;
 use super::limit::Tracing;
 use super::origins;
-use super::trace::{HybridDna, Kmer, Stretch};
+use super::trace::{HybridDna, Kmer, Steps, Stretch};
 use super::{Bytes, Result, Traced};
 
 /// Letters of a k-mer.
@@ -22,11 +22,11 @@ const K: usize = 6;
 const OPEN: &[u8] = b"<dna>";
 const CLOSE: &[u8] = b"</dna>";
 
-/// Traces a text. Returns `None` if the vocabulary lacks a tag.
-pub(super) fn trace(bpe: &BpeTracer, text: &[u8], tracing: &mut Tracing<'_>) -> Result<Option<Traced<HybridDna>>> {
+/// Traces a text.
+pub(super) fn trace(bpe: &BpeTracer, text: &[u8], tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
     let vocabulary = tracing.vocabulary;
     let tags = [OPEN, CLOSE, b"<oov>"].map(|text| vocabulary.id(text));
-    let [Some(open), Some(close), Some(oov)] = tags else { return Ok(None) };
+    let [Some(open), Some(close), Some(oov)] = tags else { return bpe.trace_fragment(text, tracing) };
     // llama.cpp escapes spaces before it looks for tags.
     let escaped = if vocabulary.settings().escape_whitespaces {
         Rewritten::escaped(text, 0, false, true)
@@ -64,7 +64,7 @@ pub(super) fn trace(bpe: &BpeTracer, text: &[u8], tracing: &mut Tracing<'_>) -> 
         }
     }
     let steps = HybridDna { text: Bytes::from(&escaped.text), origins: origins::of(&escaped), stretches };
-    Ok(Some(Traced { steps, tokens }))
+    Ok(Traced { steps: Steps::HybridDna(steps), tokens })
 }
 
 /// The k-mers of letters that start at byte `start` of the text.

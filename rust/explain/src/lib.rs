@@ -151,7 +151,8 @@ impl Explainer {
         let tracer = match vocabulary.kind() {
             Kind::None => Tracer::None,
             Kind::Spm => Tracer::Spm,
-            Kind::Bpe => bpe::BpeTracer::new(vocabulary, merges).map_or(Tracer::None, Tracer::Bpe),
+            // Every vocabulary of byte-pair encoding has a pre-tokenizer.
+            Kind::Bpe => vocabulary.pre().map_or(Tracer::None, |pre| Tracer::Bpe(bpe::BpeTracer::new(pre, merges))),
             Kind::WordPiece => Tracer::WordPiece,
             Kind::Unigram => Tracer::Unigram(unigram::UnigramTracer::new(vocabulary)),
             Kind::Rwkv => Tracer::Rwkv(rwkv::RwkvTracer::new(vocabulary)),
@@ -159,11 +160,6 @@ impl Explainer {
             Kind::Test => Tracer::Test,
         };
         Self { tokenizer, tracer }
-    }
-
-    /// The tokenizer.
-    pub fn tokenizer(&self) -> &Tokenizer {
-        &self.tokenizer
     }
 
     /// Encodes a text and keeps every step. A trace takes many times the time and memory of [`Tokenizer::encode`], but
@@ -182,10 +178,10 @@ impl Explainer {
         let added_before = added_before.filter(|_| !continues);
         let mut tracing = Tracing { vocabulary, limit: Limit::default() };
         let code_points = code_points(text, &mut tracing.limit)?;
-        let special::Partition { matches, items } = special::partition(text, parse_special, &mut tracing)?;
+        let (matches, items) = special::partition(text, parse_special, &mut tracing)?;
         let mut unread = Vec::new();
         if !parse_special {
-            unread = special::partition(text, true, &mut tracing)?.matches;
+            unread = special::partition(text, true, &mut tracing)?.0;
             unread.retain(|found| found.attribute != "user_defined");
         }
 
@@ -193,20 +189,17 @@ impl Explainer {
         let mut tokens = Vec::from_iter(added_before.map(|id| self.token(id, 0..0, None)));
         let mut after_special = true;
         let mut continues_here = continues;
-        for item in items {
+        for Item { start, end, token } in items {
             tracing.limit.step(0)?;
             let index = fragments.len();
             let first_token = tokens.len();
-            let (token, (start, end), steps, found) = match item {
-                Item::Match(place, start, end) => {
-                    let id = matches[place].token;
-                    (Some(id), (start, end), None, vec![(id, 0..end - start)])
-                }
-                Item::Text(start, end) => {
+            let (steps, found) = match token {
+                Some(id) => (None, vec![(id, 0..end - start)]),
+                None => {
                     let text = &text[start..end];
                     let fragment = Input { text, start, after_special, continues: continues_here, is_utf8: false };
                     let Traced { steps, tokens } = self.trace(fragment, &mut tracing)?;
-                    (None, (start, end), Some(steps), tokens)
+                    (Some(steps), tokens)
                 }
             };
             (after_special, continues_here) = (token.is_some(), false);
@@ -238,20 +231,16 @@ impl Explainer {
     /// What the vocabulary's algorithm does with a fragment.
     fn trace(&self, fragment: Input<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
         match &self.tracer {
-            Tracer::Bpe(bpe) => {
-                if tracing.vocabulary.model() == "hybriddna"
-                    && let Some(traced) = hybrid_dna::trace(bpe, fragment.text, tracing)?
-                {
-                    return Ok(traced.map(Steps::HybridDna));
-                }
-                Ok(bpe.trace(fragment.text, tracing)?.map(Steps::Bpe))
+            Tracer::Bpe(bpe) if tracing.vocabulary.model() == "hybriddna" => {
+                hybrid_dna::trace(bpe, fragment.text, tracing)
             }
-            Tracer::Spm => Ok(spm::trace(fragment, tracing)?.map(Steps::Spm)),
-            Tracer::WordPiece => Ok(wordpiece::trace(fragment, tracing)?.map(Steps::WordPiece)),
-            Tracer::Unigram(unigram) => Ok(unigram.trace(fragment, tracing)?.map(Steps::Unigram)),
-            Tracer::Rwkv(rwkv) => Ok(rwkv.trace(fragment, tracing)?.map(Steps::Rwkv)),
-            Tracer::Plamo2(plamo2) => Ok(plamo2.trace(fragment, tracing)?.map(Steps::Plamo2)),
-            Tracer::Test => Ok(hashed::trace(fragment, tracing)?.map(Steps::Test)),
+            Tracer::Bpe(bpe) => bpe.trace_fragment(fragment.text, tracing),
+            Tracer::Spm => spm::trace(fragment, tracing),
+            Tracer::WordPiece => wordpiece::trace(fragment, tracing),
+            Tracer::Unigram(unigram) => unigram.trace(fragment, tracing),
+            Tracer::Rwkv(rwkv) => rwkv.trace(fragment, tracing),
+            Tracer::Plamo2(plamo2) => plamo2.trace(fragment, tracing),
+            Tracer::Test => hashed::trace(fragment, tracing),
             Tracer::None => Err(EncodeError::NoVocabulary.into()),
         }
     }
@@ -260,12 +249,6 @@ impl Explainer {
         let text = Bytes::from(self.tokenizer.vocabulary().text(id));
         let piece = Bytes::from(self.tokenizer.piece(id, true).unwrap_or_default());
         Token { id, piece, text, start: span.start, end: span.end, fragment }
-    }
-}
-
-impl<S> Traced<S> {
-    fn map<T>(self, steps: impl FnOnce(S) -> T) -> Traced<T> {
-        Traced { steps: steps(self.steps), tokens: self.tokens }
     }
 }
 

@@ -18,7 +18,8 @@ use ggtok_core::internals::interrupt;
 use ggtok_core::unicode::{self, utf8};
 use ggtok_core::vocab::{FAMILIES, Family};
 
-use super::trace::{Cut, Pass};
+use super::limit::Limit;
+use super::trace::{Cut, Pass, Range};
 use super::{ExplainError, Result};
 
 /// The backtracking limit of one match. Only a text on which the engine's time is not linear needs more.
@@ -32,11 +33,11 @@ const KIMI_K2: &str = r"\p{Han}+|[^\r\n\p{L}\p{N}]?\p{L-Han}+(?:'[sS]|'[tT]|'[rR
 
 /// The compiled patterns of a family, in sequence.
 #[derive(Debug)]
-pub(crate) struct Patterns(pub Vec<Pattern>);
+pub(crate) struct Patterns(Vec<Pattern>);
 
 /// A pattern.
 #[derive(Debug)]
-pub(crate) struct Pattern {
+struct Pattern {
     /// As written in llama.cpp.
     text: &'static str,
     /// The parts between top-level bars.
@@ -54,16 +55,17 @@ impl Patterns {
         Self(family.patterns.iter().copied().map(Pattern::new).collect())
     }
 
-    /// The pieces after each pattern, and which of its alternatives matched them.
-    pub(crate) fn passes(&self, text: &[u8]) -> Result<Vec<Vec<Cut>>> {
+    /// A pass for each pattern, over the words of a text and the pieces so far.
+    pub(crate) fn passes(&self, text: &[u8], words: &[Range], limit: &mut Limit) -> Result<Vec<Pass>> {
         let mut code_points = Vec::new();
         let mut starts = vec![0];
         for (code_point, range) in utf8::code_points(text) {
             code_points.push(code_point);
             starts.push(range.end);
         }
-        let whole = 0..code_points.len(); // pieces are in code points
-        let mut pieces = vec![whole];
+        // Pieces are in code points.
+        let place = |at: usize| starts.partition_point(|start| *start < at);
+        let mut pieces = Vec::from_iter(words.iter().map(|word| place(word.start)..place(word.end)));
         let mut passes = Vec::new();
         for pattern in &self.0 {
             let mut shorter = Vec::new();
@@ -71,6 +73,7 @@ impl Patterns {
             for piece in pieces {
                 let mut start = piece.start;
                 for (len, alternative) in pattern.split(&code_points[piece])? {
+                    limit.step(0)?;
                     let end = start + len;
                     cuts.push(Cut { start: starts[start], end: starts[end], alternative });
                     shorter.push(start..end);
@@ -78,7 +81,7 @@ impl Patterns {
                 }
             }
             pieces = shorter;
-            passes.push(cuts);
+            passes.push(pattern.pass(cuts));
         }
         Ok(passes)
     }
@@ -92,29 +95,26 @@ impl Pattern {
         };
         let hand_written = HAND_WRITTEN.iter().copied().find(is);
         let matched = if hand_written == Some("kimi-k2") { KIMI_K2 } else { text };
-        let grouped = |(at, part): (usize, &str)| Some(format!("(?<a{at}>{})", rewrite(part)?));
-        let groups = match hand_written {
-            Some("afmoe" | "tiny-aya") => None,
-            _ => alternatives(matched).into_iter().enumerate().map(grouped).collect::<Option<Vec<_>>>(),
-        };
+        let grouped = |(at, part): (usize, &str)| format!("(?<a{at}>{})", rewrite(part));
+        let groups_digits = matches!(hand_written, Some("afmoe" | "tiny-aya"));
+        let groups = Vec::from_iter(alternatives(matched).into_iter().enumerate().map(grouped)).join("|");
         Self {
             text,
             alternatives: alternatives(text),
             is_hand_written: hand_written.is_some(),
             is_collapsed: text.contains(r"\p{"),
             sees_han: matched == KIMI_K2,
-            regex: groups.and_then(|groups| compile(&groups.join("|"), MAX_STEPS_BACK)),
+            regex: compile(&groups, MAX_STEPS_BACK).filter(|_| !groups_digits),
         }
     }
 
-    /// A pass without cuts.
-    pub(crate) fn pass(&self) -> Pass {
+    fn pass(&self, cuts: Vec<Cut>) -> Pass {
         let applied_to = match (self.is_hand_written, self.is_collapsed) {
             (true, _) => "code",
             (false, true) => "collapsed",
             (false, false) => "code_points",
         };
-        Pass { pattern: self.text, alternatives: self.alternatives.clone(), applied_to, cuts: Vec::new() }
+        Pass { pattern: self.text, alternatives: self.alternatives.clone(), applied_to, cuts }
     }
 
     /// The character that it sees instead of a code point.
@@ -219,52 +219,22 @@ fn alternatives(pattern: &str) -> Vec<&str> {
     parts
 }
 
-/// A pattern with its categories and ASCII classes written out; `None` if a regex cannot say what it means.
-fn rewrite(pattern: &str) -> Option<String> {
-    let mut rewritten = String::new();
-    let mut inside = false;
-    let mut chars = pattern.chars();
-    while let Some(char) = chars.next() {
-        let members = match char {
-            '\\' => match chars.next() {
-                Some('p') => match chars.by_ref().take_while(|&char| char != '}').collect::<String>().as_str() {
-                    "{N" => "\u{D1}0-9",
-                    "{Han" => "\u{D6}\u{D7}",
-                    "{L-Han" => "\u{D2}A-Za-z",
-                    "{L" | "{Lu" | "{Ll" | "{Lt" | "{Lm" | "{Lo" => "\u{D2}\u{D6}A-Za-z",
-                    "{P" => r"\u{D3}!-#%-*,-/:;?@\[\\\]_{}",
-                    "{M" => "\u{D4}",
-                    "{S" => r"\u{D5}$+<=>\^`|~",
-                    _ => return None,
-                },
-                Some('s') => r"\t-\r ",
-                Some('d') => "0-9",
-                Some('S') if inside => return None,
-                Some('S') => {
-                    rewritten.push_str(r"[^\t-\r ]");
-                    continue;
-                }
-                Some(escaped) => {
-                    rewritten.extend(['\\', escaped]);
-                    continue;
-                }
-                None => return None,
-            },
-            _ => {
-                match char {
-                    '[' if inside => rewritten.push('\\'),
-                    '[' => inside = true,
-                    ']' => inside = false,
-                    _ => {}
-                }
-                rewritten.push(char);
-                continue;
-            }
-        };
-        let (open, close) = if inside { ("", "") } else { ("[", "]") };
-        rewritten.extend([open, members, close]);
-    }
-    Some(rewritten)
+/// A pattern with its categories and ASCII classes written out as sets, which may be inside another set.
+fn rewrite(pattern: &str) -> String {
+    const SETS: [(&[&str], &str); 10] = [
+        (&[r"\p{N}"], "[\u{D1}0-9]"),
+        (&[r"\p{Han}"], "[\u{D6}\u{D7}]"),
+        (&[r"\p{L-Han}"], "[\u{D2}A-Za-z]"),
+        (&[r"\p{L}", r"\p{Lu}", r"\p{Ll}", r"\p{Lt}", r"\p{Lm}", r"\p{Lo}"], "[\u{D2}\u{D6}A-Za-z]"),
+        (&[r"\p{P}"], r"[\u{D3}!-#%-*,-/:;?@\[\\\]_{}]"),
+        (&[r"\p{M}"], "[\u{D4}]"),
+        (&[r"\p{S}"], r"[\u{D5}$+<=>\^`|~]"),
+        (&[r"\s"], r"[\t-\r ]"),
+        (&[r"\S"], r"[^\t-\r ]"),
+        (&[r"\d"], "[0-9]"),
+    ];
+    let classes = SETS.iter().flat_map(|(classes, set)| classes.iter().map(move |class| (class, set)));
+    classes.fold(pattern.to_owned(), |pattern, (class, set)| pattern.replace(class, set))
 }
 
 #[cfg(test)]

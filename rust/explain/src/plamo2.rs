@@ -25,7 +25,7 @@ use ggtok_core::vocab::Vocabulary;
 use super::limit::Tracing;
 use super::origins;
 use super::texts::SortedTexts;
-use super::trace::{CostCandidate, CostPosition, CostStep, Plamo2};
+use super::trace::{CostCandidate, CostPosition, CostStep, Plamo2, Steps};
 use super::{Bytes, Result, Traced};
 
 /// The cost of an unknown character. Costs are scores times -10,000.
@@ -45,23 +45,23 @@ pub(super) struct Plamo2Tracer {
 
 impl Plamo2Tracer {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
-        let mut reversed = Vec::new();
+        let mut texts = Vec::new();
         let mut byte_tokens = [0; 256];
         for id in 0..vocabulary.len() as TokenId {
             let text = vocabulary.text(id);
             if !vocabulary.declared_attributes(id).is_byte() {
                 if canonical(text).text == text {
-                    reversed.push((text.iter().rev().copied().collect(), id));
+                    texts.push((reversed(text), id));
                 }
             } else if let Some(byte) = byte_of(text) {
                 byte_tokens[usize::from(byte)] = id;
             }
         }
-        Self { reversed: SortedTexts::new(reversed.into_iter()), byte_tokens }
+        Self { reversed: SortedTexts::new(texts.into_iter()), byte_tokens }
     }
 
     /// Traces a fragment.
-    pub(super) fn trace(&self, fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Plamo2>> {
+    pub(super) fn trace(&self, fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
         let rewritten = canonical(fragment.text);
         let text = &rewritten.text[..];
         let skipped_bom = !fragment.continues && text.starts_with(BYTE_ORDER_MARK);
@@ -89,7 +89,8 @@ impl Plamo2Tracer {
             at = end;
         }
         let origins = origins::of(&rewritten);
-        Ok(Traced { steps: Plamo2 { skipped_bom, text: Bytes::from(text), origins, positions, path }, tokens })
+        let steps = Plamo2 { skipped_bom, text: Bytes::from(text), origins, positions, path };
+        Ok(Traced { steps: Steps::Plamo2(steps), tokens })
     }
 
     /// The best way from each place, from the end to `start`.
@@ -152,14 +153,18 @@ impl Plamo2Tracer {
 
     /// Whether a token ends with a text.
     fn is_state(&self, text: &[u8]) -> bool {
-        self.reversed.find(text.iter().rev()).is_some()
+        self.reversed.start_with(&reversed(text))
     }
 
     /// The token with a text, and its cost.
     fn token(&self, vocabulary: &Vocabulary, text: &[u8]) -> Option<(TokenId, i64)> {
-        let token = self.reversed.token(&self.reversed.find(text.iter().rev())?)?;
+        let token = self.reversed.token(&reversed(text))?;
         Some((token, cost(vocabulary.score(token))))
     }
+}
+
+fn reversed(text: &[u8]) -> Vec<u8> {
+    text.iter().rev().copied().collect()
 }
 
 fn candidate(token: Option<TokenId>, text: &[u8], cost: i64, cost_after: i64) -> CostCandidate {
@@ -177,15 +182,7 @@ fn cost(score: f32) -> i64 {
 /// A text with U+FFFD for each byte that is not UTF-8, and each character in its shortest form; numbers beyond U+10FFFF
 /// are unchanged.
 fn canonical(text: &[u8]) -> Rewritten<'_> {
-    let mut out = Rewritten::empty(0, true);
-    let mut at = 0;
-    while at < text.len() {
-        let (code_point, len) = utf8::decode(text, at).unwrap_or((utf8::REPLACEMENT, 1));
-        match code_point {
-            0x11_0000.. => out.push_kept(&text[at..at + len], at),
-            _ => out.push_char(utf8::encode(code_point, &mut [0; 4]), at..at + len),
-        }
-        at += len;
-    }
-    out
+    Rewritten::canonical_except(text, 0, false, true, |_, bytes| {
+        utf8::decode(bytes, 0).filter(|(code_point, _)| *code_point > char::MAX.into()).map(|_| bytes)
+    })
 }

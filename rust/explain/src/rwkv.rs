@@ -14,7 +14,7 @@ use ggtok_core::{NULL_TOKEN, TokenId};
 
 use super::limit::Tracing;
 use super::texts::SortedTexts;
-use super::trace::{Match, Rwkv, TrieStep};
+use super::trace::{Match, Rwkv, Steps, TrieStep};
 use super::{Result, Traced};
 
 /// The trie of all tokens.
@@ -32,23 +32,21 @@ impl RwkvTracer {
     }
 
     /// Traces a fragment.
-    pub(super) fn trace(&self, fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Rwkv>> {
+    pub(super) fn trace(&self, fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
         let unknown = tracing.vocabulary.special().unk.unwrap_or(NULL_TOKEN);
         let mut matches = Vec::new();
         let mut start = 0;
         while start < fragment.text.len() {
-            let mut node = self.0.root();
             let mut walk = Vec::new();
             let mut longest = None;
             for (&byte, end) in fragment.text[start..].iter().zip(start + 1..) {
                 tracing.limit.step(0)?;
-                let Some(child) = self.0.child(&node, byte) else {
-                    walk.push(TrieStep { byte, token: None, matched: false });
+                let matched = self.0.start_with(&fragment.text[start..end]);
+                let token = self.0.token(&fragment.text[start..end]);
+                walk.push(TrieStep { byte, token, matched });
+                if !matched {
                     break;
-                };
-                node = child;
-                let token = self.0.token(&node);
-                walk.push(TrieStep { byte, token, matched: true });
+                }
                 longest = token.map(|token| (token, end)).or(longest);
             }
             let (token, end) = longest.unwrap_or((unknown, start + 1));
@@ -56,6 +54,6 @@ impl RwkvTracer {
             start = end;
         }
         let tokens = matches.iter().map(|found| (found.token, found.start..found.end)).collect();
-        Ok(Traced { steps: Rwkv { matches }, tokens })
+        Ok(Traced { steps: Steps::Rwkv(Rwkv { matches }), tokens })
     }
 }

@@ -8,36 +8,34 @@
 
 use memchr::memmem;
 
+use ggtok_core::TokenId;
 use ggtok_core::vocab::Attributes;
 
 use super::limit::Tracing;
 use super::trace::SpecialMatch;
 use super::{Bytes, Result};
 
-/// A text partitioned by its special tokens.
-#[derive(Debug, Default)]
-pub(super) struct Partition {
-    /// The matches in the order of search.
-    pub matches: Vec<SpecialMatch>,
-    /// The text between them as byte ranges, and the tokens as indices of `matches`, in the order of the text.
-    pub items: Vec<Item>,
-}
-
-/// An item of a partitioned text.
+/// An item of a partitioned text: text, which is never empty, or a token without the whitespace that it removes.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Item {
-    /// A byte range of text; never empty.
-    Text(usize, usize),
-    /// An index of [`Partition::matches`], and where the token itself is.
-    Match(usize, usize, usize),
+pub(super) struct Item {
+    pub start: usize,
+    pub end: usize,
+    /// The token.
+    pub token: Option<TokenId>,
 }
 
-/// Partitions a text. Control and unknown tokens are searched for only with `parse_special`.
-pub(super) fn partition(text: &[u8], parse_special: bool, tracing: &mut Tracing<'_>) -> Result<Partition> {
+/// Partitions a text by its special tokens: the matches in the order of search, and the items in that of the text. Control
+/// and unknown tokens are searched for only with `parse_special`.
+pub(super) fn partition(
+    text: &[u8],
+    parse_special: bool,
+    tracing: &mut Tracing<'_>,
+) -> Result<(Vec<SpecialMatch>, Vec<Item>)> {
     let vocabulary = tracing.vocabulary;
-    let mut partition = Partition::default();
+    let mut matches = Vec::new();
+    let mut items = Vec::new();
     if !text.is_empty() {
-        partition.items.push(Item::Text(0, text.len()));
+        items.push(Item { start: 0, end: text.len(), token: None });
     }
     for &id in vocabulary.special_order() {
         let attributes = vocabulary.attributes(id);
@@ -46,9 +44,8 @@ pub(super) fn partition(text: &[u8], parse_special: bool, tracing: &mut Tracing<
         if is_control && !parse_special || memmem::find(text, needle).is_none() {
             continue;
         }
-        let Partition { matches, items } = &mut partition;
-        for item in std::mem::take(items) {
-            let Item::Text(mut start, end) = item else {
+        for item in std::mem::take(&mut items) {
+            let Item { mut start, end, token: None } = item else {
                 items.push(item);
                 continue;
             };
@@ -60,9 +57,9 @@ pub(super) fn partition(text: &[u8], parse_special: bool, tracing: &mut Tracing<
                 let before = text[start..token_start].iter().rev().take_while(strips(Attributes::LSTRIP)).count();
                 let after = text[token_end..end].iter().take_while(strips(Attributes::RSTRIP)).count();
                 if start < token_start - before {
-                    items.push(Item::Text(start, token_start - before));
+                    items.push(Item { start, end: token_start - before, token: None });
                 }
-                items.push(Item::Match(matches.len(), token_start, token_end));
+                items.push(Item { start: token_start, end: token_end, token: Some(id) });
                 matches.push(SpecialMatch {
                     token: id,
                     text: Bytes::from(needle),
@@ -73,11 +70,11 @@ pub(super) fn partition(text: &[u8], parse_special: bool, tracing: &mut Tracing<
                 start = token_end + after;
             }
             if start < end {
-                items.push(Item::Text(start, end));
+                items.push(Item { start, end, token: None });
             }
         }
     }
-    Ok(partition)
+    Ok((matches, items))
 }
 
 fn name(attributes: Attributes) -> &'static str {

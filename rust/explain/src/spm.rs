@@ -19,11 +19,11 @@ use ggtok_core::internals::{Fragment, Rewritten};
 use super::limit::Tracing;
 use super::merging::{Merge, merge, spell_out};
 use super::origins;
-use super::trace::{ByteToken, RevMerge, Spm};
+use super::trace::{ByteToken, RevMerge, Spm, Steps};
 use super::{Bytes, Result, Traced};
 
 /// Traces a fragment.
-pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Spm>> {
+pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
     let vocabulary = tracing.vocabulary;
     let space_prefix = vocabulary.settings().add_space_prefix && fragment.after_special && !fragment.continues;
     let escaped = Rewritten::escaped(fragment.text, 0, space_prefix, true);
@@ -48,8 +48,7 @@ pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result
     })?;
     let tokens = tokens.into_iter().map(|(id, range)| (id, escaped.span(range))).collect();
     let origins = origins::of(&escaped);
-    Ok(Traced {
-        steps: Spm { space_prefix, escaped: Bytes::from(&escaped.text), origins, merging, rev_merge, symbols },
-        tokens,
-    })
+    let escaped = Bytes::from(&escaped.text);
+    let steps = Steps::Spm(Spm { space_prefix, escaped, origins, merging, rev_merge, symbols });
+    Ok(Traced { steps, tokens })
 }

@@ -16,8 +16,6 @@ mod words;
 mod choosing;
 mod merging;
 
-use std::ops::Range;
-
 use ggtok_core::TokenId;
 use ggtok_core::unicode::utf8;
 use serde::Serialize;
@@ -368,7 +366,7 @@ fn bpe(teller: &mut Teller<'_>, steps: &Bpe, text: &[u8]) {
     let title = || "Cutting into pieces".to_owned();
     let count = steps.passes.len();
     if count == 0 && !whole.is_empty() {
-        let drawing = || cuts(whole, std::iter::once(0..whole.len()), steps.family, Vec::new());
+        let drawing = || cuts(std::iter::once(&whole[..]), steps.family, Vec::new());
         teller.add("split", 0, 0, |_| Told::one(title(), said!("split_none"), drawing()));
     }
     for (pass, at) in steps.passes.iter().zip(1..) {
@@ -379,22 +377,21 @@ fn bpe(teller: &mut Teller<'_>, steps: &Bpe, text: &[u8]) {
             } else {
                 counted("split_part", n, &[("at", &at), ("count", &count)])
             };
-            let ranges = pass.cuts.iter().map(|cut| cut.start..cut.end);
-            Told::one(title(), told, cuts(whole, ranges, steps.family, pass.alternatives.clone()))
+            let parts = pass.cuts.iter().map(|cut| &whole[cut.start..cut.end]);
+            Told::one(title(), told, cuts(parts, steps.family, pass.alternatives.clone()))
         });
     }
     merging::pieces(teller, steps);
 }
 
 /// A text that was cut.
-fn cuts(
-    text: &[u8],
-    ranges: impl ExactSizeIterator<Item = Range<usize>>,
+fn cuts<'t>(
+    parts: impl ExactSizeIterator<Item = &'t [u8]>,
     family: &'static str,
     pattern: Vec<&'static str>,
 ) -> Drawing {
-    let more = ranges.len().saturating_sub(MOST_PARTS);
-    let parts = ranges.take(MOST_PARTS).map(|range| face(&text[range])).collect();
+    let more = parts.len().saturating_sub(MOST_PARTS);
+    let parts = parts.take(MOST_PARTS).map(face).collect();
     Drawing::Cuts { parts, more, family, pattern }
 }
 

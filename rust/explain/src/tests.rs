@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use ggtok_core::internals::spelling::byte_text;
+use ggtok_core::internals::spelling::{byte_level, byte_text};
 use ggtok_core::vocab::{Definition, SpecialIds, StringIndex, Strings};
 use ggtok_core::{EncodeOptions, TokenId, Tokenizer};
 use ggtok_train::NormalizationRules;
 use proptest::prelude::*;
 
-use super::bpe::spell;
 use super::trace::{Best, Steps, Trace};
 use super::{ExplainError, Explainer};
 
@@ -156,7 +155,11 @@ proptest! {
         texts in texts(),
     ) {
         let is_spelled = !matches!(pre, "gemma4" | "whitespace");
-        let bytes = Vec::from_iter((0..=u8::MAX).map(|byte| spell(&[byte])));
+        let spell = |byte| {
+            let (spelled, len) = byte_level::spell(byte);
+            spelled[..len].to_vec()
+        };
+        let bytes = Vec::from_iter((0..=u8::MAX).map(spell));
         let mut symbols = Vec::from_iter("ab é中".bytes().map(|byte| &bytes[usize::from(byte)][..]));
         if !is_spelled {
             symbols = ["a", "b", "▁", "é", "中", "\n", "<0xC3>", "<0xE2>"].map(str::as_bytes).to_vec();

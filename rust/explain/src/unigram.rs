@@ -23,7 +23,7 @@ use ggtok_core::{NULL_TOKEN, TokenId};
 use super::limit::{Limit, Tracing};
 use super::origins;
 use super::texts::SortedTexts;
-use super::trace::{Best, Candidate, LatticePosition, PathStep, Prefix, Unigram};
+use super::trace::{Best, Candidate, LatticePosition, PathStep, Prefix, Steps, Unigram};
 use super::xcda::Xcda;
 use super::{Bytes, Result, Traced};
 
@@ -60,7 +60,7 @@ impl UnigramTracer {
     }
 
     /// Traces a fragment.
-    pub(super) fn trace(&self, fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Unigram>> {
+    pub(super) fn trace(&self, fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
         let Tracing { vocabulary, limit } = tracing;
         let charsmap = Xcda::new(vocabulary.charsmap());
         let mut normalized = Rewritten::empty(0, true);
@@ -78,7 +78,7 @@ impl UnigramTracer {
             best,
             path,
         };
-        Ok(Traced { steps, tokens })
+        Ok(Traced { steps: Steps::Unigram(steps), tokens })
     }
 
     /// Replaces characters, and escapes, merges and adds spaces.
@@ -135,9 +135,7 @@ impl UnigramTracer {
             Prefix { start, end: start + len, outcome, walk, replacement, appended: Bytes::default() }
         };
         // As in llama.cpp, the start of a user-defined token is enough.
-        let mut node = self.user_defined.root();
-        let step = |byte: &&u8| self.user_defined.child(&node, **byte).map(|child| node = child).is_some();
-        let walked = rest.iter().take_while(step).count();
+        let walked = (1..=rest.len()).take_while(|&len| self.user_defined.start_with(&rest[..len])).count();
         limit.step(walked)?;
         if walked > 0 {
             return Ok(prefix("user_defined", Vec::new(), walked, &rest[..walked]));
@@ -179,12 +177,12 @@ impl UnigramTracer {
 
             let char_end = text.len().min(start + utf8::sequence_len(text[start]));
             let mut candidates = Vec::new();
-            let mut node = self.tokens.root();
-            for (&byte, end) in text[start..].iter().zip(start + 1..) {
+            for end in start + 1..=text.len() {
                 limit.step(0)?;
-                let Some(child) = self.tokens.child(&node, byte) else { break };
-                node = child;
-                let Some(token) = self.tokens.token(&node) else { continue };
+                if !self.tokens.start_with(&text[start..end]) {
+                    break;
+                }
+                let Some(token) = self.tokens.token(&text[start..end]) else { continue };
                 limit.step(end - start)?;
                 let is_user_defined = vocabulary.attributes(token).is_user_defined();
                 candidates.push(offer(token, end, if is_user_defined { 0.0 } else { vocabulary.score(token).into() }));

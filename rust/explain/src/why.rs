@@ -32,7 +32,7 @@ impl Explainer {
         let of_text = trace.tokens.iter().enumerate().filter(|(_, token)| token.fragment.is_some());
         let overlapping = of_text.filter(|(_, token)| token.start < range.end && range.start < token.end);
         let tokens: Vec<usize> = overlapping.map(|(index, _)| index).collect();
-        let mut asked = Asked { tokenizer: self.tokenizer(), trace, range, reasons: Vec::new() };
+        let mut asked = Asked { tokenizer: &self.tokenizer, trace, range, reasons: Vec::new() };
         asked.find(&tokens);
         Ok(Why { start: asked.range.start, end: asked.range.end, tokens, reasons: asked.reasons })
     }

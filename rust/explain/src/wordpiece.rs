@@ -15,15 +15,19 @@ use std::ops::Range;
 
 use ggtok_core::internals::spelling::ESCAPED_SPACE;
 use ggtok_core::internals::{Class, Fragment, Rewritten};
-use ggtok_core::unicode::{Flags, base_letter, flags, lowercase, utf8};
+use ggtok_core::unicode::{base_letter, flags, lowercase, utf8};
 use ggtok_core::{NULL_TOKEN, TokenId};
 
 use super::limit::Tracing;
-use super::trace::{Attempt, NormalizedCodePoint, Word, WordPiece};
+use super::trace::{Attempt, NormalizedCodePoint, Steps, Word, WordPiece};
 use super::{Bytes, Result, Traced};
 
+/// The names of the classes, in the order of llama.cpp's bits.
+const CLASSES: &str =
+    "undefined number letter separator accent_mark punctuation symbol control whitespace lowercase uppercase nfd";
+
 /// Traces a fragment.
-pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<WordPiece>> {
+pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result<Traced<Steps>> {
     let code_points = normalize(fragment.text, tracing)?;
     let mut words = Vec::new();
     let mut tokens = Vec::new();
@@ -43,7 +47,7 @@ pub(super) fn trace(fragment: Fragment<'_>, tracing: &mut Tracing<'_>) -> Result
         }
     }
     let steps = WordPiece { code_points, words, max_token_len: tracing.vocabulary.max_token_len() };
-    Ok(Traced { steps, tokens })
+    Ok(Traced { steps: Steps::WordPiece(steps), tokens })
 }
 
 /// What happens to each code point.
@@ -60,7 +64,9 @@ fn normalize(text: &[u8], tracing: &mut Tracing<'_>) -> Result<Vec<NormalizedCod
             Class::Single | Class::Token => "word_alone",
         };
         let lowercase = if settings.lowercase { lowercase(nfd) } else { nfd };
-        let classes = classes(flags(nfd));
+        let bits = flags(nfd).bits();
+        let is_set = |(bit, _): &(u16, &str)| bits >> bit & 1 != 0;
+        let classes = (0..).zip(CLASSES.split(' ')).filter(is_set).map(|(_, name)| name).collect();
         code_points.push(NormalizedCodePoint { start, end, code_point, nfd, lowercase, classes, role });
     }
     Ok(code_points)
@@ -112,23 +118,4 @@ fn word(
     let found = found.iter().map(|&(token, _)| token).collect();
     let Range { start, end } = letters.span(0..letters.text.len());
     Ok(Word { text: Bytes(text), start, end, attempts, tokens: found, is_unknown })
-}
-
-/// The names of the classes.
-fn classes(flags: Flags) -> Vec<&'static str> {
-    let names = [
-        (flags.is_undefined(), "undefined"),
-        (flags.is_number(), "number"),
-        (flags.is_letter(), "letter"),
-        (flags.is_separator(), "separator"),
-        (flags.is_accent_mark(), "accent_mark"),
-        (flags.is_punctuation(), "punctuation"),
-        (flags.is_symbol(), "symbol"),
-        (flags.is_control(), "control"),
-        (flags.is_whitespace(), "whitespace"),
-        (flags.is_lowercase(), "lowercase"),
-        (flags.is_uppercase(), "uppercase"),
-        (flags.is_nfd(), "nfd"),
-    ];
-    names.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect()
 }

@@ -80,21 +80,20 @@ pub struct BpeTrainer {
 
 /// Pairs by count, ties by their symbols.
 struct ByCount {
-    /// In bytes, or in characters with `whole_characters`.
     max_len: usize,
-    /// The length of each symbol.
-    lens: Vec<usize>,
+    /// Whether lengths are in characters, as with `whole_characters`. Otherwise they are in bytes.
+    by_character: bool,
 }
 
 impl Rules for ByCount {
     const BY_TEXT: bool = true;
 
-    fn allows(&self, _: &Symbols, left: Symbol, right: Symbol) -> bool {
-        self.lens[left as usize] + self.lens[right as usize] <= self.max_len
-    }
-
-    fn joined(&mut self, left: Symbol, right: Symbol, _: u64) {
-        self.lens.push(self.lens[left as usize] + self.lens[right as usize]);
+    fn allows(&self, symbols: &Symbols, left: Symbol, right: Symbol) -> bool {
+        let [left, right] = [left, right].map(|side| {
+            let text = symbols.text(side);
+            if self.by_character { String::from_utf8_lossy(text).chars().count() } else { text.len() }
+        });
+        left + right <= self.max_len
     }
 }
 
@@ -159,11 +158,20 @@ impl BpeTrainer {
         }
 
         let mut merges = Vec::new();
-        let mut characters = HashMap::new();
         if settings.whole_characters {
-            characters = whole_characters(words, &numbers, &mut symbols, &mut merges);
+            merges = whole_characters(words, &numbers, &mut symbols);
             check_size(settings.vocab_size, settings.special_tokens.len(), symbols.len())?;
             symbols.flatten();
+        }
+        let mut cells = Cells::default();
+        for (word, count) in words.iter() {
+            match std::str::from_utf8(word) {
+                Ok(word) if settings.whole_characters => {
+                    let symbol = |character: char| symbols.find(character.encode_utf8(&mut [0; 4]).as_bytes());
+                    cells.push(word.chars().map(symbol), count)?;
+                }
+                _ => cells.push(word.iter().map(|&byte| Some(numbers[usize::from(byte)])), count)?,
+            }
         }
 
         let num_symbols = settings.vocab_size - settings.special_tokens.len();
@@ -171,47 +179,34 @@ impl BpeTrainer {
             (Some((size, _)), Some(_)) => size - settings.special_tokens.len(),
             _ => num_symbols,
         };
-        let word_symbols = |word: &[u8]| match std::str::from_utf8(word) {
-            Ok(word) if settings.whole_characters => word.chars().map(|character| characters[&character]).collect(),
-            _ => word.iter().map(|&byte| numbers[usize::from(byte)]).collect::<Vec<_>>(),
-        };
-        let (mut symbols, further) = self.merge(symbols, words, first_size, progress, |texts| {
-            Ok(texts.iter().map(|text| word_symbols(text)).collect())
-        })?;
+        let (mut symbols, further) = self.merge(symbols, cells, first_size, progress)?;
         merges.extend(further);
         if let (Some(second), true) = (second, first_size < num_symbols) {
             let encoder = encoder(&symbols, &merges, &settings.pre)?;
             symbols.flatten();
             let options = EncodeOptions::new().add_special(false);
-            let (after, further) = self.merge(symbols, second, num_symbols, progress, |texts| {
-                encode(&encoder, texts, options, settings.threads, |id| id as Symbol)
-            })?;
+            let cells =
+                Cells::of(second, |texts| encode(&encoder, texts, options, settings.threads, |id| id as Symbol))?;
+            let (after, further) = self.merge(symbols, cells, num_symbols, progress)?;
             symbols = after;
             merges.extend(further);
         }
         self.trained(&symbols, &merges)
     }
 
-    /// Merges words until there are `num_symbols` symbols. `encode` finds the symbols of several texts at a time.
+    /// Merges words until there are `num_symbols` symbols. Returns these and the merges.
     fn merge(
         &self,
         symbols: Symbols,
-        words: &Words,
+        cells: Cells,
         num_symbols: usize,
         progress: &mut Progress<'_>,
-        encode: impl Fn(&[&[u8]]) -> Result<Vec<Vec<Symbol>>>,
     ) -> Result<(Symbols, Vec<(Symbol, Symbol)>)> {
-        let cells = Cells::of(words, encode)?;
-        let lens = (0..symbols.len() as Symbol).map(|symbol| self.len(symbols.text(symbol))).collect();
-        let rules = ByCount { max_len: self.settings.max_token_length, lens };
+        let BpeSettings { max_token_length: max_len, whole_characters: by_character, .. } = self.settings;
+        let rules = ByCount { max_len, by_character };
         let mut merger = Merger::new(rules, symbols, cells, self.settings.min_frequency, self.settings.threads);
         merger.run(num_symbols, progress)?;
         Ok((merger.symbols, merger.merges))
-    }
-
-    /// The length of a token in the unit of `max_token_length`.
-    fn len(&self, text: &[u8]) -> usize {
-        if self.settings.whole_characters { String::from_utf8_lossy(text).chars().count() } else { text.len() }
     }
 
     /// Spells the result as a vocabulary.
@@ -242,32 +237,23 @@ fn splitter(pre: &str) -> Result<Splitter> {
     Ok(Splitter::new(row.family))
 }
 
-/// Adds the characters of the words as symbols, in the order of code points, with the merges that make them from their
-/// bytes. Characters with the same first bytes share merges.
-fn whole_characters(
-    words: &Words,
-    bytes: &[Symbol; 256],
-    symbols: &mut Symbols,
-    merges: &mut Vec<(Symbol, Symbol)>,
-) -> HashMap<char, Symbol> {
+/// Adds the characters of the words as symbols, in the order of code points. Returns the merges that make them from
+/// their bytes, which characters with the same first bytes share.
+fn whole_characters(words: &Words, bytes: &[Symbol; 256], symbols: &mut Symbols) -> Vec<(Symbol, Symbol)> {
     let texts = interrupt::ticking(words.iter()).filter_map(|(word, _)| std::str::from_utf8(word).ok());
-    let characters: BTreeSet<char> = texts.flat_map(str::chars).collect();
-    let symbol_of = |character: char| {
+    let mut merges = Vec::new();
+    for character in texts.flat_map(str::chars).collect::<BTreeSet<char>>() {
         let mut buffer = [0; 4];
         let encoded = character.encode_utf8(&mut buffer).as_bytes();
-        let mut symbol = None;
-        for (at, &byte) in encoded.iter().enumerate() {
-            let right = bytes[usize::from(byte)];
-            symbol = Some(symbol.map_or(right, |left| {
-                symbols.find(&encoded[..=at]).unwrap_or_else(|| {
-                    merges.push((left, right));
-                    symbols.join(left, right)
-                })
-            }));
+        let mut left = bytes[usize::from(encoded[0])];
+        for (at, &byte) in encoded.iter().enumerate().skip(1) {
+            left = symbols.find(&encoded[..=at]).unwrap_or_else(|| {
+                merges.push((left, bytes[usize::from(byte)]));
+                symbols.join(left, bytes[usize::from(byte)])
+            });
         }
-        symbol.map(|symbol| (character, symbol))
-    };
-    characters.into_iter().filter_map(symbol_of).collect()
+    }
+    merges
 }
 
 /// Bytes as GPT-2's characters.

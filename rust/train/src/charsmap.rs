@@ -127,11 +127,6 @@ impl NormalizationRules {
         Ok(Self { rules })
     }
 
-    /// Each sequence with its replacement, ordered by the bytes of the sequences.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.rules.iter().map(|(sequence, replacement)| (sequence.as_str(), replacement.as_str()))
-    }
-
     /// The map as `tokenizer.ggml.precompiled_charsmap`: empty for no rules.
     ///
     /// # Errors

@@ -167,7 +167,7 @@ impl Extender {
         }
         let settings = if kind == Kind::Unigram { UnigramSettings::default().spm } else { SpmSettings::default() };
         let is_of_bytes = vocabulary.pre().is_some_and(|pre| pre.family.byte_encode);
-        let pieces = (kind != Kind::WordPiece && !is_of_bytes).then(|| Pieces::new(&settings, &texts));
+        let pieces = (kind != Kind::WordPiece && !is_of_bytes).then(|| Pieces::new(&settings, &symbols));
         let rules = Extension { pieces, reserved, made: Vec::new() };
         let mut merger = Merger::new(rules, symbols, cells, MIN_FREQUENCY, self.threads);
         merger.run(texts.len() + self.num_tokens, progress)?;

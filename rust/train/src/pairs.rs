@@ -87,8 +87,8 @@ pub(super) fn count_pairs(
 ) -> (Vec<Pair>, Vec<u32>) {
     const RUN: usize = 1 << 18;
     let last = cells.len().saturating_sub(1);
-    let tables = work(threads, last.div_ceil(RUN), Table::default, |table, run| {
-        each_pair(cells, run * RUN..last.min((run + 1) * RUN), |at, pair| {
+    let tables = work(threads, last, RUN, Table::default, |table, run| {
+        each_pair(cells, run, |at, pair| {
             let entry = table.entry(pair).or_default();
             *entry = (entry.0 + weights[cells[at].word as usize], entry.1 + 1);
         });

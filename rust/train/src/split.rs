@@ -105,18 +105,19 @@ impl Spaces {
             None => normalized.extend_from_slice(text.as_bytes()),
         }
         if self.remove_extra {
-            let mut ticker = Ticker::default();
-            normalized.dedup_by(|next, before| {
-                ticker.tick();
-                (*next, *before) == (b' ', b' ')
-            });
-        }
-        let text = if self.remove_extra { trimmed(normalized) } else { normalized };
-        if !text.is_empty() {
+            // Only U+0020, because `▁` stands for nothing else.
+            let words = normalized.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
+            for word in interrupt::ticking(words) {
+                if self.add_prefix || !out.is_empty() {
+                    out.extend_from_slice(ESCAPED_SPACE);
+                }
+                out.extend_from_slice(word);
+            }
+        } else if !normalized.is_empty() {
             if self.add_prefix {
                 out.extend_from_slice(ESCAPED_SPACE);
             }
-            escape_spaces(text, out);
+            escape_spaces(normalized, out);
         }
     }
 
@@ -136,13 +137,6 @@ impl Spaces {
             word(&text[start..]);
         }
     }
-}
-
-/// A text without the spaces at its ends. Only U+0020, because `▁` stands for nothing else.
-fn trimmed(text: &[u8]) -> &[u8] {
-    let start = text.iter().position(|&byte| byte != b' ').unwrap_or(text.len());
-    let end = text.iter().rposition(|&byte| byte != b' ').map_or(start, |last| last + 1);
-    &text[start..end]
 }
 
 /// Calls `word` with each normalized word. A `▁` in the text ends a word, because in a vocabulary it starts one.

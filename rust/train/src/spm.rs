@@ -118,14 +118,13 @@ pub(super) struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    /// The rules for symbols with these texts, which are not empty.
-    pub(super) fn new(settings: &'a SpmSettings, texts: &[&[u8]]) -> Self {
-        let mut pieces = Self { settings, shapes: Vec::with_capacity(texts.len()) };
-        for word in texts {
-            let shapes = text(word).chars().map(|character| Shape::of(character, settings));
-            pieces.shapes.extend(shapes.reduce(Shape::join));
-        }
-        pieces
+    /// The rules for some symbols, whose texts are not empty.
+    pub(super) fn new(settings: &'a SpmSettings, symbols: &Symbols) -> Self {
+        let shapes = (0..symbols.len() as Symbol).filter_map(|symbol| {
+            let shapes = text(symbols.text(symbol)).chars().map(|character| Shape::of(character, settings));
+            shapes.reduce(Shape::join)
+        });
+        Self { settings, shapes: shapes.collect() }
     }
 }
 
@@ -269,12 +268,11 @@ impl SpmTrainer {
         self.check_size(characters.len())?;
 
         let mut symbols = Symbols::default();
-        let mut rules = Pieces { settings: &self.settings, shapes: Vec::new() };
         let mut numbers = HashMap::new();
         for &character in &characters {
             numbers.insert(character, symbols.add(character.encode_utf8(&mut [0; 4]).as_bytes()));
-            rules.shapes.push(Shape::of(character, &self.settings));
         }
+        let rules = Pieces::new(&self.settings, &symbols);
         let mut cells = Cells::default();
         for (word, count) in words.iter() {
             cells.push(text(word).chars().map(|character| numbers.get(&character).copied()), count)?;

@@ -73,11 +73,6 @@ impl Words {
         self.0.iter()
     }
 
-    /// The number of distinct words.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// Whether the corpus had no words.
     pub fn is_empty(&self) -> bool {
         self.0.len() == 0
@@ -150,12 +145,13 @@ impl<'a> WordCounter<'a> {
         check(self.num_bytes <= MOST_BYTES, "counts", &self.num_bytes, "for at most 2^56 bytes of text in total")?;
         let idle = Mutex::new(std::mem::take(&mut self.workers));
         let state = || idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        let worked = work(self.threads, texts.len(), state, |Worker { table, scratch, ticker }, index| {
-            let (text, count) = texts[index];
-            self.split.split(text, scratch, |word| {
-                ticker.tick();
-                table.add(word, count);
-            });
+        let worked = work(self.threads, texts.len(), 1, state, |Worker { table, scratch, ticker }, run| {
+            for &(text, count) in &texts[run] {
+                self.split.split(text, scratch, |word| {
+                    ticker.tick();
+                    table.add(word, count);
+                });
+            }
         });
         self.workers = idle.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.workers.extend(worked);
@@ -332,10 +328,10 @@ mod tests {
             let found = found.unwrap();
             let expected: BTreeMap<_, _> = all.iter().filter(|(_, count)| *count >= least).collect();
             prop_assert_eq!(found.iter().collect::<BTreeMap<_, _>>(), expected);
-            prop_assert_eq!(found.left_out().is_some(), found.len() < all.len());
+            prop_assert_eq!(found.left_out().is_some(), found.0.len() < all.0.len());
             if let Some(left_out) = found.left_out() {
                 let total = |words: &Words| words.iter().map(|(_, count)| count).sum::<u64>();
-                prop_assert_eq!(left_out.num_words as usize, all.len() - found.len());
+                prop_assert_eq!(left_out.num_words as usize, all.0.len() - found.0.len());
                 prop_assert_eq!(left_out.num_occurrences, total(&all) - total(&found));
                 prop_assert_eq!(left_out.all_occurrences, total(&all));
                 prop_assert_eq!(left_out.needed as usize, size(&mut all.iter()));

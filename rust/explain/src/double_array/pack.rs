@@ -18,31 +18,26 @@ use super::{PackedUnit, PackedXcda};
 /// The units of a block: the cells that differ only in the byte.
 const BLOCK: usize = 256;
 
-/// A node whose children have no units yet.
-struct Pending<'a> {
-    index: usize,
-    /// The remainders of the words that continue here, with their values.
-    words: Vec<(&'a [u8], usize)>,
-    text: &'a [u8],
-}
-
 /// Packs words. Of equal words the first one wins. Returns the units in use, and all as little-endian bytes.
 pub(super) fn pack(words: &[&[u8]], limit: &mut Limit) -> Result<(PackedXcda, Vec<[u8; 4]>)> {
-    let mut units = BTreeMap::from([(0, (Unit(0), Bytes::default()))]);
+    let mut values = BTreeMap::new();
+    for (&word, value) in words.iter().zip(0..) {
+        values.entry(word).or_insert(value);
+    }
+    let words = Vec::from_iter(values);
+    let mut units = BTreeMap::from([(0, (Unit(0), &b""[..]))]);
     let mut places = HashSet::new();
-    let all = words.iter().copied().zip(0..).collect();
-    let mut pending = VecDeque::from([Pending { index: 0, words: all, text: b"" }]);
-    while let Some(Pending { index, words: rests, text }) = pending.pop_front() {
-        // By byte; 0 for words that end here.
-        let mut children: BTreeMap<u8, Vec<(&[u8], usize)>> = BTreeMap::new();
-        for (rest, value) in rests {
-            limit.step(0)?;
-            let (label, rest) = rest.split_first().map_or((0, rest), |(&label, rest)| (label, rest));
-            children.entry(label).or_default().push((rest, value));
-        }
+    // The nodes whose children have no units yet, each with the words that continue there and the length of its text.
+    let mut pending = VecDeque::from([(0, &words[..], 0)]);
+    while let Some((index, words, len)) = pending.pop_front() {
+        words.iter().try_for_each(|_| limit.step(0))?;
+        // By byte; 0 for the word that ends here, which is the first one.
+        let label = |word: &[u8]| word.get(len).copied().unwrap_or(0);
+        let children = words.chunk_by(|(one, _), (other, _)| label(one) == label(other));
+        let children = Vec::from_iter(children.map(|words| (label(words[0].0), words)));
         let mut place = 1;
         let is_taken = |place: usize| {
-            let mut labels = children.keys().map(|&label| place ^ usize::from(label));
+            let mut labels = children.iter().map(|(label, _)| place ^ usize::from(*label));
             places.contains(&place) || labels.any(|cell| units.contains_key(&cell))
         };
         while is_taken(place) {
@@ -55,22 +50,20 @@ pub(super) fn pack(words: &[&[u8]], limit: &mut Limit) -> Result<(PackedXcda, Ve
             .ok()
             .filter(|base| base >> 21 == 0)
             .ok_or(ExplainError::TooManySteps { limit: MAX_STEPS })?;
-        let leaf = u32::from(children.contains_key(&0)) << 8;
+        let leaf = u32::from(children.iter().any(|(label, _)| *label == 0)) << 8;
         if let Some((unit, _)) = units.get_mut(&index) {
             unit.0 |= base << 10 | leaf;
         }
-        for (label, rests) in children {
+        for (label, words) in children {
             let cell = place ^ usize::from(label);
-            let (first, value) = rests[0];
+            let (word, value) = words[0];
             if label == 0 {
-                units.insert(cell, (Unit(1 << 31 | value as u32), Bytes::from(text)));
+                units.insert(cell, (Unit(1 << 31 | value), word));
                 continue;
             }
-            let word = words[value];
-            let text = &word[..word.len() - first.len()];
-            limit.step(text.len())?;
-            units.insert(cell, (Unit(label.into()), Bytes::from(text)));
-            pending.push_back(Pending { index: cell, words: rests, text });
+            limit.step(len)?;
+            units.insert(cell, (Unit(label.into()), &word[..=len]));
+            pending.push_back((cell, words, len + 1));
         }
     }
 
@@ -79,7 +72,7 @@ pub(super) fn pack(words: &[&[u8]], limit: &mut Limit) -> Result<(PackedXcda, Ve
     for (&index, (unit, _)) in &units {
         array[index] = unit.0.to_le_bytes();
     }
-    let units = units.into_iter().map(|(index, (unit, text))| packed(index, unit, text)).collect();
+    let units = units.into_iter().map(|(index, (unit, text))| packed(index, unit, Bytes::from(text))).collect();
     Ok((PackedXcda { num_units, units }, array))
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use ggtok_core::TokenId;
 
 use super::words::{Letters, and, counted, face, grouped, listed, number, places, said, shortened};
-use super::{Arc, Drawing, MOST_PARTS, Span, Teller, Told};
+use super::{Arc, Drawing, Span, Teller, Told, cuts};
 use crate::trace::{Attempt, HashedGroup, Match, PathStep, Plamo2, Rwkv, Stretch, Test, Unigram, Word, WordPiece};
 
 /// Tokens of a word, which has no end in a text without spaces.
@@ -290,9 +290,8 @@ pub(super) fn word_piece(teller: &mut Teller<'_>, steps: &WordPiece) {
                 [each.code_point, each.lowercase].map(|code| char::from_u32(code).unwrap_or_default());
             and(&mut told, said!("letters_changed", before, after));
         }
-        let parts = Vec::from_iter(steps.words.iter().take(MOST_PARTS).map(|word| face(&word.text.0)));
-        let more = steps.words.len() - parts.len();
-        Told::one("Cutting into words".to_owned(), told, Drawing::Cuts { parts, more, family: "", pattern: Vec::new() })
+        let parts = steps.words.iter().map(|word| &word.text.0[..]);
+        Told::one("Cutting into words".to_owned(), told, cuts(parts, "", Vec::new()))
     });
     for (word, at) in steps.words.iter().zip(1..) {
         // Bytes that are not whole characters are looked up too, and are never found.

@@ -152,6 +152,9 @@ pub struct Piece {
     pub text: Bytes,
     /// Its text as the vocabulary spells it: one character of GPT-2's alphabet per byte, if the family does so.
     pub spelled: Bytes,
+    /// For each byte of that, where the byte that it stands for is.
+    #[serde(skip)]
+    pub(crate) places: Vec<usize>,
     /// The token that is the whole piece, if the vocabulary takes it without merging (`ignore_merges`, or a run of
     /// newlines in Gemma 4).
     pub whole: Option<TokenId>,

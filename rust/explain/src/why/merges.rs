@@ -4,7 +4,6 @@
 use std::ops::Range;
 
 use super::{Asked, quoted};
-use crate::bpe::spell;
 use crate::trace::{Bigram, Bpe, Merging};
 
 impl Asked<'_> {
@@ -20,13 +19,10 @@ impl Asked<'_> {
         let pieces: Vec<_> = bpe.pieces.iter().filter(|piece| overlaps(piece.start, piece.end)).collect();
         match pieces[..] {
             [piece] => {
-                let text = &piece.text.0[..];
-                let spelled_len =
-                    |text: &[u8]| if piece.spelled == piece.text { text.len() } else { spell(text).len() };
-                let place = |at: usize| spelled_len(&text[..at - piece.start]);
-                let wanted = place(range.start.max(piece.start))..place(range.end.min(piece.end));
-                let byte = |at: usize| (piece.start..=piece.end).find(|&byte| place(byte) >= at).unwrap_or(piece.end);
-                self.find_merges(&piece.merging, &piece.spelled.0, wanted, &|at| back(byte(at)));
+                let place = |at: usize| piece.places.partition_point(|place| *place < at);
+                let wanted = place(range.start)..place(range.end);
+                let back = |at: usize| back(piece.places.get(at).copied().unwrap_or(piece.end));
+                self.find_merges(&piece.merging, &piece.spelled.0, wanted, &back);
             }
             [first, second, ..] => {
                 // The first pattern that cut here, described by what it matches before or after the position.

@@ -27,7 +27,7 @@ proptest! {
         let map = rules.compile().unwrap();
         prop_assert_eq!(rules.apply(&text), normalized(&map, &text));
         let charsmap = Charsmap::new(&map).unwrap();
-        for (sequence, replacement) in rules.iter() {
+        for (sequence, replacement) in &rules.rules {
             prop_assert_eq!(charsmap.longest_prefix(sequence.as_bytes()), Some((sequence.len(), replacement.as_bytes())));
         }
         // sentencepiece wants the root's children elsewhere than at its own index.

@@ -17,10 +17,8 @@ use super::pieces::Pieces;
 use super::segments::Segments;
 use crate::work::work;
 
-/// Bytes of segments that a thread takes at a time.
-const RUN: u32 = 1 << 14;
-/// Pieces that a thread takes at a time.
-const PIECES: usize = 1 << 10;
+/// How many segments or pieces a thread takes at a time.
+const RUN: usize = 1 << 8;
 /// A piece with a lower expected count is dropped.
 const LEAST_COUNT: f64 = 0.5;
 
@@ -66,8 +64,7 @@ pub(super) fn prune(segments: &Segments, pieces: &Pieces<'_>, len: usize, thread
     };
 
     let state = || (Vec::new(), Lattice::default());
-    let states = work(threads, pieces.len().div_ceil(PIECES), state, |(losses, lattice), run| {
-        let run = run * PIECES..((run + 1) * PIECES).min(pieces.len());
+    let states = work(threads, pieces.len(), RUN, state, |(losses, lattice), run| {
         losses.extend(run.filter_map(|piece| Some((loss(piece as u32, lattice)?, piece))));
     });
     let mut losses: Vec<(f64, usize)> = states.into_iter().flat_map(|(losses, _)| losses).collect();
@@ -97,10 +94,9 @@ fn sum(
     threads: usize,
     add: impl Fn(&mut [u64], &mut Lattice, u64) + Sync,
 ) -> Vec<u64> {
-    let runs = segments.runs(RUN);
     let state = || (vec![0; pieces.len()], Lattice::default());
-    let states = work(threads, runs.len(), state, |(sums, lattice), run| {
-        for index in runs[run].clone() {
+    let states = work(threads, segments.len(), RUN, state, |(sums, lattice), run| {
+        for index in run {
             let (text, count) = segments.get(index);
             lattice.fill(pieces, text);
             add(sums, lattice, count);

@@ -30,6 +30,8 @@ struct Edge {
 /// The lattice of one segment; the next one reuses its memory.
 #[derive(Debug, Default)]
 pub(super) struct Lattice {
+    /// The length of the segment.
+    len: usize,
     /// Ordered by their starts.
     edges: Vec<Edge>,
     /// For each position, the logarithm of the sum over all ways to it, as a maximum and a sum of exponentials.
@@ -61,18 +63,14 @@ impl Lattice {
             }
             start += character;
         }
-        let places = text.len() + 1;
-        self.forward.clear();
-        self.forward.resize(places, (f64::NEG_INFINITY, 0.0));
-        self.visits.clear();
-        self.visits.resize(places, 0.0);
-        self.best.clear();
-        self.best.resize(places, (f64::NEG_INFINITY, 0));
+        self.len = text.len();
     }
 
     /// The logarithm of the segment's probability. Passes each edge's piece and probability to `expect`.
     pub(super) fn marginals(&mut self, mut expect: impl FnMut(u32, f64)) -> f64 {
-        let Self { edges, forward, visits, .. } = self;
+        let Self { len, edges, forward, visits, .. } = self;
+        forward.clear();
+        forward.resize(*len + 1, (f64::NEG_INFINITY, 0.0));
         forward[0] = (0.0, 1.0);
         for edge in edges.iter() {
             let start = settle(&mut forward[edge.start as usize]);
@@ -86,10 +84,10 @@ impl Lattice {
             }
         }
 
-        let whole = forward.last_mut().map_or(0.0, settle);
-        if let Some(last) = visits.last_mut() {
-            *last = 1.0;
-        }
+        let whole = settle(&mut forward[*len]);
+        visits.clear();
+        visits.resize(*len + 1, 0.0);
+        visits[*len] = 1.0;
         for edge in edges.iter().rev() {
             let share = exp(forward[edge.start as usize].0 + edge.score - forward[edge.end as usize].0);
             let visits_of_edge = visits[edge.end as usize] * share;
@@ -104,12 +102,12 @@ impl Lattice {
     /// The score of the best way, which [`Lattice::best_way`] then lists. If `is_split`, excludes the edge that spans
     /// the whole segment; the result is minus infinity if no other way is left.
     pub(super) fn search(&mut self, is_split: bool) -> f64 {
-        let Self { edges, best, .. } = self;
-        let len = best.len() as u32 - 1;
-        best.fill((f64::NEG_INFINITY, 0));
+        let Self { len, edges, best, .. } = self;
+        best.clear();
+        best.resize(*len + 1, (f64::NEG_INFINITY, 0));
         best[0].0 = 0.0;
         for (index, edge) in edges.iter().enumerate() {
-            if is_split && edge.start == 0 && edge.end == len {
+            if is_split && edge.start == 0 && edge.end as usize == *len {
                 continue;
             }
             let score = best[edge.start as usize].0 + edge.score;
@@ -117,12 +115,12 @@ impl Lattice {
                 best[edge.end as usize] = (score, index as u32);
             }
         }
-        best[len as usize].0
+        best[*len].0
     }
 
     /// The pieces of the best way, last to first, after a [`Lattice::search`] that found one.
     pub(super) fn best_way(&self) -> impl Iterator<Item = u32> {
-        let mut place = self.best.len() - 1;
+        let mut place = self.len;
         std::iter::from_fn(move || {
             let edge = (place > 0).then(|| &self.edges[self.best[place].1 as usize])?;
             place = edge.start as usize;

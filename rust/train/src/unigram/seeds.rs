@@ -25,18 +25,17 @@
 //! Complexity: O(n log n) comparisons of at most L bytes for n characters and pieces of at most L bytes.
 
 use std::cmp::Reverse;
-use std::ops::Range;
 
 use ggtok_core::internals::interrupt::{self, Ticker};
 use ggtok_core::unicode::utf8;
 
-use super::UnigramSettings;
 use super::pieces::Pieces;
 use super::segments::{Piece, Segments};
+use super::{SpmSettings, UnigramSettings};
 use crate::Result;
 use crate::work::work;
 
-/// The minimum size of a group. Suffixes that share their first two bytes are in the same group.
+/// The usual size of a group. Suffixes that share their first two bytes are in the same group.
 const GROUP: usize = 1 << 18;
 
 /// A suffix of a segment.
@@ -59,9 +58,14 @@ struct Candidate {
 
 /// The initial model.
 pub(super) fn seeds<'a>(segments: &'a Segments, settings: &UnigramSettings) -> Result<Pieces<'a>> {
-    let groups = groups(segments, settings.spm.max_piece_length);
-    let in_groups = work(settings.spm.threads, groups.len(), Vec::new, |found, index| {
-        found.extend(candidates(segments, groups[index].clone(), settings.spm.max_piece_length));
+    let SpmSettings { max_piece_length, threads, .. } = settings.spm;
+    let mut num_suffixes = 0;
+    each_suffix(segments, max_piece_length, |_, _, _, _| num_suffixes += 1);
+    let num_groups = num_suffixes / GROUP + 1;
+    // Spreads what is frequent: neighbours go to different groups.
+    let group_of = |prefix: u16| (usize::from(prefix.wrapping_mul(0x9E37)) * num_groups) >> 16;
+    let in_groups = work(threads, num_groups, 1, Vec::new, |found, run| {
+        found.extend(candidates(segments, max_piece_length, |prefix| group_of(prefix) == run.start));
         keep_best(segments, found, settings.seed_size);
     });
     let mut seeds: Vec<Candidate> = in_groups.concat();
@@ -121,28 +125,11 @@ fn each_suffix(segments: &Segments, max_len: usize, mut visit: impl FnMut(u16, &
     }
 }
 
-/// Groups of suffixes, as ranges of their first two bytes.
-fn groups(segments: &Segments, max_len: usize) -> Vec<Range<u32>> {
-    let mut sizes = vec![0; 1 << 16];
-    each_suffix(segments, max_len, |prefix, _, _, _| sizes[usize::from(prefix)] += 1);
-    let mut groups = Vec::new();
-    let mut start = 0;
-    let mut size = 0;
-    for (prefix, &more) in (0..).zip(&sizes) {
-        size += more;
-        if size >= GROUP || prefix == u32::from(u16::MAX) && size > 0 {
-            groups.push(start..prefix + 1);
-            (start, size) = (prefix + 1, 0);
-        }
-    }
-    groups
-}
-
-/// All candidates that start with the given pairs of bytes.
-fn candidates(segments: &Segments, prefixes: Range<u32>, max_len: usize) -> Vec<Candidate> {
+/// All candidates whose first two bytes are in the group.
+fn candidates(segments: &Segments, max_len: usize, is_in_group: impl Fn(u16) -> bool) -> Vec<Candidate> {
     let mut suffixes = Vec::new();
     each_suffix(segments, max_len, |prefix, suffix, start, segment| {
-        if prefixes.contains(&prefix.into()) {
+        if is_in_group(prefix) {
             let mut head = [0; 8];
             let len = suffix.len().min(8);
             head[..len].copy_from_slice(&suffix[..len]);

@@ -132,19 +132,6 @@ impl Segments {
         }
         len
     }
-
-    /// Cuts the segments into runs of about `len` bytes, as ranges of their numbers.
-    pub(super) fn runs(&self, len: u32) -> Vec<std::ops::Range<usize>> {
-        let mut runs = Vec::new();
-        let mut start = 0;
-        for end in 1..=self.len() {
-            if self.starts[end] - self.starts[start] >= len || end == self.len() {
-                runs.push(start..end);
-                start = end;
-            }
-        }
-        runs
-    }
 }
 
 /// Whether no piece continues from one character to the next.
