@@ -130,7 +130,7 @@ pub mod internals {
     pub use crate::encode::pretokenizer::{Learned, Splitter};
     pub use crate::error::nearest::nearest;
     pub use crate::lookup::{hash::Seed, index::Index};
-    pub use crate::vocabulary::{DNA_MARKER, split_rule};
+    pub use crate::vocabulary::{DNA_MARKER, c_string, split_rule};
     pub use crate::work::introsort::{Inconsistent, introsort_by};
     pub use crate::work::threads::{Jobs, Producer, share};
 

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::iter::repeat_n;
 
 use ggtok_core::internals::spelling::{ESCAPED_SPACE, byte_level, byte_text};
-use ggtok_core::internals::{Rewritten, split_rule};
+use ggtok_core::internals::{Rewritten, c_string};
 use ggtok_core::unicode::{self, utf8};
 use ggtok_core::vocab::{PreTokenizer, Strings};
 
@@ -53,8 +53,11 @@ impl BpeTracer {
         let family = pre.family;
         let mut ranks = HashMap::new();
         for (rule, rank) in merges.iter().flat_map(Strings::iter).zip(0..) {
-            if let Some((left, right)) = split_rule(rule) {
-                ranks.entry(([left, right].concat(), left.len())).or_insert(rank);
+            let rule = c_string(rule);
+            // The left part is never empty.
+            if let Some(space) = rule.iter().skip(1).position(|&byte| byte == b' ') {
+                let left = &rule[..=space];
+                ranks.entry(([left, &rule[space + 2..]].concat(), left.len())).or_insert(rank);
             }
         }
         Self {

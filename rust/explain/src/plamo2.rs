@@ -182,7 +182,15 @@ fn cost(score: f32) -> i64 {
 /// A text with U+FFFD for each byte that is not UTF-8, and each character in its shortest form; numbers beyond U+10FFFF
 /// are unchanged.
 fn canonical(text: &[u8]) -> Rewritten<'_> {
-    Rewritten::canonical_except(text, 0, false, true, |_, bytes| {
-        utf8::decode(bytes, 0).filter(|(code_point, _)| *code_point > char::MAX.into()).map(|_| bytes)
-    })
+    let mut out = Rewritten::empty(0, true);
+    let mut at = 0;
+    while at < text.len() {
+        let (code_point, len) = utf8::decode(text, at).unwrap_or((utf8::REPLACEMENT, 1));
+        match code_point {
+            0x11_0000.. => out.push_kept(&text[at..at + len], at),
+            _ => out.push_char(utf8::encode(code_point, &mut [0; 4]), at..at + len),
+        }
+        at += len;
+    }
+    out
 }

@@ -57,7 +57,7 @@ impl<'a> Rewritten<'a> {
     }
 
     /// As [`Rewritten::canonical`], with exceptions: what a character becomes, given its code point and its bytes.
-    pub fn canonical_except(
+    pub(crate) fn canonical_except(
         text: &'a [u8],
         start: usize,
         is_utf8: bool,
