@@ -25,9 +25,6 @@ pub trait Sink {
     /// Takes the next token and its byte range in the input.
     fn push(&mut self, id: TokenId, span: Range<usize>);
 
-    /// Makes room for this many more tokens.
-    fn reserve(&mut self, _additional: usize) {}
-
     /// Takes several tokens at once, with one span for each.
     fn push_spanned(&mut self, ids: &[TokenId], spans: impl Iterator<Item = Range<usize>>) {
         ids.iter().zip(spans).for_each(|(&id, span)| self.push(id, span));
@@ -110,14 +107,10 @@ impl Sink for Spans {
         push(&mut self.spans, span);
     }
 
-    fn reserve(&mut self, additional: usize) {
-        reserve(&mut self.ids, additional);
-        reserve(&mut self.spans, additional);
-    }
-
     #[inline]
     fn push_spanned(&mut self, ids: &[TokenId], spans: impl Iterator<Item = Range<usize>>) {
-        Sink::reserve(self, ids.len());
+        reserve(&mut self.ids, ids.len());
+        reserve(&mut self.spans, ids.len());
         self.ids.extend_from_slice(ids);
         self.spans.extend(spans);
     }

@@ -192,15 +192,6 @@ impl WordCache {
         self.slot(probe).is_some_and(|slot| self.push_slot(slot, word, sink))
     }
 
-    /// As [`WordCache::push`], for a word that is probably at `place`.
-    #[inline(always)]
-    pub(super) fn push_from<S: Sink>(&self, place: u32, probe: Probe, word: &[u8], sink: &mut S) -> bool {
-        match self.lines.get(place as usize / 2).map(|line| &line.0[place as usize % 2]) {
-            Some(slot) if slot.key.is(probe.key) => self.push_slot(slot, word, sink),
-            _ => self.push(probe, word, sink),
-        }
-    }
-
     #[inline(always)]
     fn push_slot<S: Sink>(&self, slot: &WordSlot, word: &[u8], sink: &mut S) -> bool {
         if slot.is_inline() {
@@ -220,21 +211,10 @@ impl WordCache {
         self.max_lines > 0
     }
 
-    /// The place of a word, for which there is room, and whether it is new. A new one has no ids until it is filled.
+    /// Gives a word, for which there is room, a place without ids. Returns false if it has one already.
     #[inline(always)]
-    pub(super) fn claim(&mut self, probe: Probe) -> (u32, bool) {
+    pub(crate) fn claim(&mut self, probe: Probe) -> bool {
         self.put(probe.hash, WordSlot { key: probe.key, ids: [0; INLINE], num_ids: u32::MAX }, false)
-    }
-
-    /// Sets the ids of the word at a place, if it is still there.
-    #[inline(always)]
-    pub(super) fn fill(&mut self, place: u32, probe: Probe, word: &[u8], ids: &[TokenId]) {
-        let slot = self.filled(probe, word, ids);
-        if let Some(old) = self.lines.get_mut(place as usize / 2).map(|line| &mut line.0[place as usize % 2])
-            && old.key.is(probe.key)
-        {
-            *old = slot;
-        }
     }
 
     /// Caches the ids of a word. A short word is in its probe, and may be left out.
@@ -258,27 +238,26 @@ impl WordCache {
     }
 
     /// Stores a slot in the window of its hash: in a free one, over another word, or over the one with the same key, if
-    /// that is to be replaced. Returns its place, and whether the word is new.
+    /// that is to be replaced. Returns whether the word is new.
     #[inline(always)]
-    fn put(&mut self, hash: u64, slot: WordSlot, replace: bool) -> (u32, bool) {
+    fn put(&mut self, hash: u64, slot: WordSlot, replace: bool) -> bool {
         for step in 0..WINDOW {
             let line = self.place(hash, step);
-            for (which, old) in self.lines[line].0.iter_mut().enumerate() {
+            for old in &mut self.lines[line].0 {
                 let is_free = old.key.some().is_none();
                 if is_free || old.key == slot.key {
                     if is_free || replace {
                         *old = slot;
                     }
                     self.num_words += usize::from(is_free);
-                    return ((2 * line + which) as u32, is_free);
+                    return is_free;
                 }
             }
         }
         let line = self.place(hash, 0);
-        let which = self.num_evicted % 2;
-        self.lines[line].0[which] = slot;
+        self.lines[line].0[self.num_evicted % 2] = slot;
         self.num_evicted += 1;
-        ((2 * line + which) as u32, true)
+        true
     }
 
     /// Enlarges the table, if there is memory. The first line of a word's window stays, or moves to the new lines. Words

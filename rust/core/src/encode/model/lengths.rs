@@ -96,7 +96,6 @@ impl Lengths {
             return false;
         }
 
-        sink.reserve(ids.len());
         let start = fragment.start as isize;
         let mut at = start + first;
         for ids in ids.chunks(TOKENS_AT_ONCE) {

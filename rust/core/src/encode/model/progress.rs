@@ -15,7 +15,8 @@ pub(crate) struct Progress {
 /// The progress of Unigram, which `unigram/advance.rs` describes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UnigramProgress {
-    pub way: Way,
+    /// Whether the rest is searched, and not cut into segments.
+    pub is_searched: bool,
     /// How many bytes of the fragment have been taken.
     pub len: usize,
     /// The sum of scores of the tokens pushed so far.
@@ -29,27 +30,16 @@ pub(crate) struct UnigramProgress {
     pub goal: usize,
 }
 
-/// How the next part is encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Way {
-    #[default]
-    Segments,
-    /// Searched up to the next space.
-    SearchWord,
-    /// Searched up to the end.
-    SearchRest,
-}
-
 impl UnigramProgress {
     pub(crate) fn new(normalizer: &UnigramNormalizer) -> Self {
         Self { normalizer: normalizer.start(), ..Self::default() }
     }
 
-    /// Begins to search, if this is not yet the case. All text before has been pushed.
-    pub(crate) fn search(&mut self, way: Way) {
-        if self.way == Way::Segments && self.len > 0 {
+    /// Begins to search. All text before has been pushed.
+    pub(crate) fn search(&mut self) {
+        if self.len > 0 {
             self.normalizer = UnigramNormalizer::in_word();
         }
-        self.way = way;
+        self.is_searched = true;
     }
 }

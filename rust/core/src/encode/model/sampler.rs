@@ -102,23 +102,14 @@ impl Random {
     }
 }
 
-/// Whether a merge that was left out can still be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dropped {
-    /// It is gone until one of its two symbols changes, as in sentencepiece.
-    ForGood,
-    /// It waits until another pair was taken from the queue, as in huggingface/tokenizers.
-    ForNow,
-}
-
 impl Sampler {
-    /// Decides which merges are made.
-    pub(super) fn decide(&mut self, dropped: Dropped) -> impl FnMut(Option<Merge>) -> Decision {
+    /// Decides which merges are made. Others are dropped, as in sentencepiece, or delayed, as in
+    /// huggingface/tokenizers, where even stale ones are drawn.
+    pub(super) fn decide(&mut self, left_out: Decision) -> impl FnMut(Option<Merge>) -> Decision {
         let Self { amount: rate, random, .. } = self;
-        move |merge| match dropped {
-            Dropped::ForGood if merge.is_some() && random.fraction() < *rate => Decision::Drop,
-            Dropped::ForNow if random.fraction() < *rate => Decision::Delay,
-            _ => Decision::Take,
+        move |merge| {
+            let is_drawn = merge.is_some() || left_out == Decision::Delay;
+            if is_drawn && random.fraction() < *rate { left_out } else { Decision::Take }
         }
     }
 }

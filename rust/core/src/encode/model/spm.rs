@@ -15,8 +15,8 @@ use std::sync::OnceLock;
 use super::lengths::Lengths;
 use super::merging::sure_pairs::{Ends, SurePairs, SurePairsBuilder};
 use super::merging::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
-use super::merging::{SymbolSpan, runs};
-use super::sampler::{Dropped, Sampler};
+use super::merging::{Decision, SymbolSpan, runs};
+use super::sampler::Sampler;
 use super::segmenter::{Segmenter, SegmenterBuilder};
 use super::{Fragment, Merger, Model, ModelScratch, Task};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
@@ -182,7 +182,7 @@ impl SegmentMerging<'_> {
         };
         if let Some(sampler) = self.sampler {
             merging.fill(segment, char);
-            let symbols = merging.run_deciding(merge, sampler.decide(Dropped::ForGood));
+            let symbols = merging.run_deciding(merge, sampler.decide(Decision::Drop));
             return symbols.iter().for_each(|&span| spm.push_symbol(vocabulary, span, segment, start, sink));
         }
         merging.clear();

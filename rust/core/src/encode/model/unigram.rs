@@ -22,7 +22,6 @@ mod cuts;
 mod lattice;
 pub(crate) mod sampled;
 mod segments;
-mod spans;
 
 use std::ops::Range;
 
@@ -44,8 +43,7 @@ use crate::work::threads::join;
 use cuts::Cuts;
 use lattice::{Candidates, Lattice};
 use sampled::Paths;
-use segments::Pass;
-use spans::SpanTracker;
+use segments::{Pass, SpanTracker};
 
 /// How much lower than any normal token an unknown character scores.
 pub(crate) const UNKNOWN_PENALTY: f32 = 10.0;
@@ -99,8 +97,15 @@ impl Model for Unigram {
 
         let keys = ids.iter().map(|&id| (vocabulary.text(id), id as u32));
         let build_trie = || Ok((DoubleArray::build(keys.clone())?, Backward::of_long(keys.clone())?));
-        let (tries, without_trie) = join(build_trie, || WithoutTrie::new(vocabulary, &ids, unknown_score));
-        let WithoutTrie { normalizer, splits_words, cuts } = without_trie?;
+        let build_others = || {
+            let normalizer = UnigramNormalizer::new(vocabulary)?;
+            let tokens = ids.iter().map(|&id| (vocabulary.text(id), vocabulary.score(id)));
+            let splits_words = tokens.clone().all(|(text, score)| score.is_finite() && !crosses_words(text));
+            let cuts = if splits_words { Cuts::new(tokens, unknown_score, &normalizer) } else { None };
+            Ok((normalizer, splits_words, cuts))
+        };
+        let (tries, others) = join(build_trie, build_others);
+        let (normalizer, splits_words, cuts) = others.map_err(|error: VocabularyError| error)?;
         let (tokens, long) = tries.map_err(|error: TrieError| error)?;
         let candidates = Candidates { tokens, long, scores: Vec::new(), unknown: NULL_TOKEN, unknown_score };
         let mut model = Self { normalizer, candidates, splits_words, cuts, is_finite: false };
@@ -210,23 +215,6 @@ impl Joined {
         if let Some(span) = self.unknowns.take() {
             sink.push(unknown, span);
         }
-    }
-}
-
-/// Everything that is built without the trie of tokens, on a second thread.
-struct WithoutTrie {
-    normalizer: UnigramNormalizer,
-    splits_words: bool,
-    cuts: Option<Cuts>,
-}
-
-impl WithoutTrie {
-    fn new(vocabulary: &Vocabulary, ids: &[TokenId], unknown_score: f32) -> Result<Self, VocabularyError> {
-        let normalizer = UnigramNormalizer::new(vocabulary)?;
-        let tokens = ids.iter().map(|&id| (vocabulary.text(id), vocabulary.score(id)));
-        let splits_words = tokens.clone().all(|(text, score)| score.is_finite() && !crosses_words(text));
-        let cuts = if splits_words { Cuts::new(tokens, unknown_score, &normalizer) } else { None };
-        Ok(Self { normalizer, splits_words, cuts })
     }
 }
 

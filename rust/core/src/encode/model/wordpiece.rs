@@ -62,7 +62,11 @@ impl Model for WordPiece {
 
     fn encode<S: Sink>(&self, Task { fragment, scratch, sink, .. }: Task<'_, S>) {
         let Fragment { text, start, continues, .. } = fragment;
-        let rest_len = if continues { self.encode_rest_of_word(text, start, scratch, sink) } else { 0 };
+        // A text that continues an earlier one may start with the rest of a word, which has no phantom before it.
+        let rest_len = if continues { self.word_end(text, 0) } else { 0 };
+        if rest_len > 0 {
+            self.encode_word(&text[..rest_len], start, PHANTOM_LEN, None, scratch, sink);
+        }
         self.encode_text(&text[rest_len..], start + rest_len, scratch, sink);
     }
 
@@ -224,31 +228,6 @@ impl WordPiece {
             at += len;
         }
         at
-    }
-
-    /// Pushes the tokens of the letters at the start of a text that continues an earlier one: the rest of a word, so no
-    /// phantom is before it. Returns where it ends.
-    fn encode_rest_of_word<S: Sink>(
-        &self,
-        text: &[u8],
-        offset: usize,
-        scratch: &mut ModelScratch,
-        sink: &mut S,
-    ) -> usize {
-        let mut start = 0;
-        while start < text.len() {
-            let (character, len) = self.normalizer.character(text, start);
-            match character.class() {
-                Class::Dropped => start += len,
-                Class::Plain => {
-                    let end = self.word_end(text, start);
-                    self.encode_word(&text[start..end], offset + start, PHANTOM_LEN, None, scratch, sink);
-                    return end;
-                }
-                Class::Space | Class::Single | Class::Token => break,
-            }
-        }
-        start
     }
 
     /// The tokens that a word matches from left to right, up to a place where no token matches.

@@ -160,15 +160,21 @@ impl Charsmap {
         becomes && !self.has_inner_space && (1..=u8::MAX).all(|next| self.longest_walk(&[byte, next]) < 2)
     }
 
+    /// The nodes of the walk along `text`.
+    #[inline]
+    fn walk(&self, text: &[u8]) -> impl Iterator<Item = usize> {
+        let mut node = 0;
+        text.iter().map_while(move |&byte| {
+            node = self.children(node) ^ usize::from(byte);
+            // The offset of a replacement can look like a node with the label 0.
+            let is_node = byte != 0 && self.units.get(node).is_some_and(|unit| unit.label() == u32::from(byte));
+            is_node.then_some(node)
+        })
+    }
+
     /// The length of the longest prefix of `text` that starts a key.
     pub(crate) fn longest_walk(&self, text: &[u8]) -> usize {
-        let mut node = 0;
-        let walks = |byte: &&u8| {
-            let child = self.children(node) ^ usize::from(**byte);
-            node = child;
-            **byte != 0 && self.units.get(child).is_some_and(|unit| unit.label() == u32::from(**byte))
-        };
-        text.iter().take_while(walks).count()
+        self.walk(text).count()
     }
 
     /// The characters of the keys; `None` if one of the first two characters of a key is not UTF-8.
@@ -220,22 +226,11 @@ impl Charsmap {
     /// The longest prefix of `text` that is a key: its length and its replacement.
     #[inline]
     pub fn longest_prefix(&self, text: &[u8]) -> Option<(usize, &[u8])> {
-        let mut children = self.children(0);
-        let mut found = None;
-        for (at, &byte) in text.iter().enumerate() {
-            let child = children ^ usize::from(byte);
-            // The offset of a replacement can look like a node with the label 0.
-            let Some(unit) = self.units.get(child).filter(|unit| byte != 0 && unit.label() == u32::from(byte)) else {
-                break;
-            };
-            children = child ^ unit.base();
-            if unit.is_leaf() {
-                found = Some((at + 1, children));
-            }
-        }
-        let (len, leaf) = found?;
-        let replacement = self.replacements.get(self.units.get(leaf)?.value()..)?;
-        Some((len, replacement.split(|&byte| byte == 0).next()?))
+        let keys =
+            self.walk(text).enumerate().filter(|&(_, node)| self.units.get(node).is_some_and(|unit| unit.is_leaf()));
+        let (last, node) = keys.last()?;
+        let replacement = self.replacements.get(self.units.get(self.children(node))?.value()..)?;
+        Some((last + 1, replacement.split(|&byte| byte == 0).next()?))
     }
 }
 

@@ -146,7 +146,7 @@ impl UnigramNormalizer {
     /// gets no space in front.
     pub(crate) fn normalize(&self, input: &[u8], in_word: bool, out: &mut Rewritten<'_>) {
         let prepend_space = self.prepend_space && !in_word;
-        self.normalize_rest(input, &mut NormalizerProgress { in_word, prepend_space, covered: 0 }, out);
+        self.normalize_part(input, true, &mut NormalizerProgress { in_word, prepend_space, covered: 0 }, out);
     }
 
     /// The state at the start of an input.
@@ -159,48 +159,41 @@ impl UnigramNormalizer {
         NormalizerProgress { in_word: true, ..NormalizerProgress::default() }
     }
 
-    /// Appends the settled part of an unfinished input's normal form, without origins. Returns how many bytes of the
-    /// input it took.
+    /// Appends the normal form of the rest of an input if `is_end`, and otherwise the settled part of an unfinished
+    /// one. Returns how many bytes of the input it took.
     ///
     /// A chunk is settled if no key of the map and no user-defined token can continue beyond the known input. The last
     /// character may start a key, so it waits; whether the characters before it are kept is already decided.
-    pub(crate) fn normalize_settled(
+    pub(crate) fn normalize_part(
         &self,
         input: &[u8],
+        is_end: bool,
         progress: &mut NormalizerProgress,
         out: &mut Rewritten<'_>,
     ) -> usize {
-        let last = utf8::floor(input, utf8::complete_len(input).saturating_sub(1));
+        let last_start = || utf8::floor(input, utf8::complete_len(input).saturating_sub(1));
+        let end = if is_end { input.len() } else { last_start() };
         let mut at = 0;
         let mut ticker = Ticker::default();
-        while at < last {
-            let rest = &input[at..];
-            let walked = self.user_defined.longest_walk(rest);
-            let in_map = self.charsmap.as_ref().map_or(0, |charsmap| charsmap.longest_walk(rest));
-            if walked.max(in_map) == rest.len() {
-                break;
-            }
+        while at < end {
             let mut chunk = self.chunk(input, at);
-            // A run of kept characters may be cut between any two of them.
-            if walked == 0 && !chunk.is_replaced && chunk.origin.end > last {
-                chunk.origin.end = last;
-                chunk.bytes = &rest[..last - at];
+            if !is_end {
+                let rest = &input[at..];
+                let walked = self.user_defined.longest_walk(rest);
+                let in_map = self.charsmap.as_ref().map_or(0, |charsmap| charsmap.longest_walk(rest));
+                if walked.max(in_map) == rest.len() {
+                    break;
+                }
+                // A run of kept characters may be cut between any two of them.
+                if walked == 0 && !chunk.is_replaced && chunk.origin.end > end {
+                    chunk.origin.end = end;
+                    chunk.bytes = &rest[..end - at];
+                }
             }
             at = chunk.origin.end;
             self.push_chunk(&chunk, progress, &mut ticker, out);
         }
         at
-    }
-
-    /// Appends the rest of the normal form of an input, after [`UnigramNormalizer::normalize_settled`].
-    pub(crate) fn normalize_rest(&self, input: &[u8], progress: &mut NormalizerProgress, out: &mut Rewritten<'_>) {
-        let mut at = 0;
-        let mut ticker = Ticker::default();
-        while at < input.len() {
-            let chunk = self.chunk(input, at);
-            at = chunk.origin.end;
-            self.push_chunk(&chunk, progress, &mut ticker, out);
-        }
     }
 
     /// Appends the normal form of one chunk.

@@ -15,7 +15,6 @@
 
 pub(super) mod alphabet;
 pub(super) mod pattern;
-mod undecided;
 
 use std::collections::HashMap;
 
@@ -24,8 +23,8 @@ use crate::work::interrupt::Ticker;
 use alphabet::{Alphabet, ClassSet};
 use pattern::{Set, Tree, is_collapsed, parse};
 
-/// The dead state: nothing can match any more.
-const DEAD: usize = 0;
+/// The dead state, and its row: nothing can match any more.
+pub(super) const DEAD: usize = 0;
 /// The state in which an attempt starts.
 const START: usize = 1;
 /// Runs shorter than this, in bytes, are not worth recording.
@@ -39,11 +38,9 @@ pub(crate) struct Automaton {
     /// of a state is its number times `stride`.
     table: Vec<u32>,
     stride: usize,
-    /// For each byte, whether a match may start with it.
-    may_start: Box<[bool; 256]>,
 }
 
-heap_bytes!(Automaton: table, may_start, alphabet);
+heap_bytes!(Automaton: table, alphabet);
 
 /// A run of bytes that an attempt spent in one state without matching afterwards: any attempt that is in the state with
 /// this row at a byte in `start..=end` fails in the same way.
@@ -63,14 +60,6 @@ impl FailedRun {
     }
 }
 
-/// An attempt at the end of a text.
-struct OpenAttempt {
-    row: usize,
-    /// Where it entered its state or last matched.
-    since: usize,
-    matched: Option<usize>,
-}
-
 impl Automaton {
     /// Compiles a pattern of the table; a test compiles every row.
     ///
@@ -87,12 +76,7 @@ impl Automaton {
         let start = program.compile(&tree, accept);
         let stride = usize::from(alphabet.end()) + 1;
         let table = determinize(&program.states, start, stride);
-
-        let mut may_start = Box::new([true; 256]);
-        for byte in 0..0x80 {
-            may_start[usize::from(byte)] = table[START * stride + usize::from(alphabet.ascii(byte))] > 1;
-        }
-        Self { alphabet, table, stride, may_start }
+        Self { alphabet, table, stride }
     }
 
     /// Calls `piece` with the byte range of every match in `text[start..end]` and of all text between matches.
@@ -103,14 +87,11 @@ impl Automaton {
         let mut at = start;
         let mut failed = FailedRun::default();
         while at < end {
-            let piece_end = self.next_piece_end(text, at, end, &mut failed);
+            let piece_end = self.piece_end(text, at, end, &mut failed);
             piece(at, piece_end);
             at = piece_end;
         }
     }
-
-    /// The row of the dead state.
-    pub(super) const DEAD_ROW: usize = DEAD;
 
     /// The row of the state in which an attempt starts.
     pub(super) fn start_row(&self) -> usize {
@@ -142,14 +123,30 @@ impl Automaton {
         (0..=self.end_class()).all(|class| self.next(row, class).1)
     }
 
-    /// The end of the piece that starts at `start`: the end of the match there, or if there is none, the start of the
-    /// next match.
-    pub(crate) fn piece_end(&self, text: &[u8], start: usize, end: usize) -> usize {
-        self.next_piece_end(text, start, end, &mut FailedRun::default())
+    /// The classes whose characters are matches by themselves, whatever follows.
+    pub(super) fn alone(&self) -> ClassSet {
+        (0..self.end_class()).filter(|&class| self.is_sure(self.next(self.start_row(), class).0)).collect()
     }
 
-    /// The same, after earlier pieces of the same text with the same end.
-    pub(super) fn next_piece_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> usize {
+    /// For each class, those that an attempt can take directly after it; all if what comes after it says whether a
+    /// match ends there.
+    pub(super) fn joined(&self) -> Vec<ClassSet> {
+        let end = self.end_class();
+        let mut joined = vec![ClassSet::default(); usize::from(end)];
+        for row in (self.start_row()..self.table.len()).step_by(self.stride) {
+            for (class, joined) in (0..).zip(&mut joined) {
+                let (next, _) = self.next(row, class);
+                let looks_ahead = (0..end).any(|after| self.next(next, after).1 != self.next(next, end).1);
+                let is_joined = |after: &u8| looks_ahead || self.next(next, *after).0 != DEAD;
+                (0..end).filter(is_joined).for_each(|after| joined.insert(after));
+            }
+        }
+        joined
+    }
+
+    /// The end of the piece that starts at `start`: the end of the match there, or if there is none, the start of the
+    /// next match. `failed` is from earlier pieces of the same text with the same end.
+    pub(super) fn piece_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> usize {
         let mut at = start;
         while at < end {
             match self.match_end(text, at, end, failed).filter(|&matched| matched > at) {
@@ -163,68 +160,43 @@ impl Automaton {
     /// The end of the match that starts at `start`.
     #[inline]
     fn match_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> Option<usize> {
-        let mut row = START * self.stride;
+        let mut row = self.start_row();
         let mut at = start;
+        // Where the attempt entered its state or last matched.
+        let mut since = start;
         let mut matched = None;
-        // Most attempts end before it pays to check for a failed run.
-        let near = &text[..end.min(start + LONG_RUN)];
-        while at < near.len() {
-            let (next, ends_here, len) = self.step(near, text, row, at);
-            matched = if ends_here { Some(at) } else { matched };
-            if next == DEAD {
-                return matched;
-            }
-            (row, at) = (next, at + len);
-        }
-        self.decided_end(text, at, end, row, matched, failed).unwrap_or_else(|OpenAttempt { row, since, matched }| {
-            if self.next(row, self.end_class()).1 {
-                return Some(end);
-            }
-            failed.record(row, since, end);
-            matched
-        })
-    }
-
-    /// The end of the match of an attempt that has reached `at`, or the attempt as it is at the end of the text.
-    #[inline(never)]
-    fn decided_end(
-        &self,
-        text: &[u8],
-        mut at: usize,
-        end: usize,
-        mut row: usize,
-        mut matched: Option<usize>,
-        failed: &mut FailedRun,
-    ) -> Result<Option<usize>, OpenAttempt> {
-        let mut since = at;
         let mut ticker = Ticker::default();
         while at < end {
             ticker.tick();
             if since == at && row == failed.row && (failed.start..=failed.end).contains(&at) {
-                return Ok(matched);
+                return matched;
             }
-            let (next, ends_here, len) = self.step(text, text, row, at);
+            let (next, ends_here, len) = self.step(text, row, at);
             if ends_here {
                 matched = Some(at);
             } else if next == DEAD {
                 failed.record(row, since, at);
             }
             if next == DEAD {
-                return Ok(matched);
+                return matched;
             }
             at += len;
             since = if ends_here || next != row { at } else { since };
             row = next;
         }
-        Err(OpenAttempt { row, since, matched })
+        if self.next(row, self.end_class()).1 {
+            return Some(end);
+        }
+        failed.record(row, since, end);
+        matched
     }
 
     /// Takes the character at `at`. Returns the row of the next state, whether a match ends before this character, and
-    /// the character's length. `near` is a prefix of `text` that contains `at`.
+    /// the character's length.
     #[inline(always)]
-    fn step(&self, near: &[u8], text: &[u8], row: usize, at: usize) -> (usize, bool, usize) {
+    fn step(&self, text: &[u8], row: usize, at: usize) -> (usize, bool, usize) {
         count_steps!(1);
-        let (class, len) = match near[at] {
+        let (class, len) = match text[at] {
             byte @ 0..0x80 => (self.alphabet.ascii(byte), 1),
             _ => {
                 let (code_point, len) = utf8::decode_lossy(text, at);
@@ -286,8 +258,7 @@ impl Program<'_> {
             Tree::Ahead(set) => self.push(State::Look(self.classes_of(set), next)),
             Tree::NotAhead(set) => {
                 let refused = self.classes_of(set);
-                let mut classes = ClassSet::default();
-                (0..=self.end).filter(|&class| !refused.contains(class)).for_each(|class| classes.insert(class));
+                let classes = (0..=self.end).filter(|&class| !refused.contains(class)).collect();
                 self.push(State::Look(classes, next))
             }
             Tree::Sequence(nodes) => nodes.iter().rev().fold(next, |next, node| self.compile(node, next)),

@@ -14,7 +14,7 @@
 //! 5. The next block starts where a piece starts, which makes it independent of everything before it. The exception is
 //!    a block that ends inside a run of letters or of isolated characters: then the next one starts right after it, and
 //!    only the run is carried over ([`OpenRun`]).
-//! 6. If a block finds no boundary, [`Cuts`] finds the end of one piece with the automaton.
+//! 6. If a block finds no boundary, [`Cuts`] finds the end of one piece with automata.
 //!
 //! Source: the patterns themselves (see `families`); the automata are the oracle. Complexity: linear in the text, about
 //! one instruction per byte and mask, while an automaton mispredicts a branch per piece. The worst case is text in
@@ -43,22 +43,22 @@ enum Certain {
 }
 
 impl Shape {
-    /// Calls `piece` with the byte range of every piece of `text`, which is canonical UTF-8. `automaton` matches the
-    /// pattern of this shape.
+    /// Calls `piece` with the byte range of every piece of `text`, which is canonical UTF-8. `automata` match the
+    /// patterns of this shape.
     #[inline]
-    pub(crate) fn split(self, automaton: &Automaton, text: &[u8], piece: impl FnMut(usize, usize)) {
+    pub(crate) fn split(self, automata: &[Automaton], text: &[u8], piece: impl FnMut(usize, usize)) {
         match self {
             // The compiler specialises the code for each of the most common shapes.
-            Self::CL100K => Self::CL100K.split_as(automaton, text, piece),
-            Self::QWEN2 => Self::QWEN2.split_as(automaton, text, piece),
-            Self::GPT2 => Self::GPT2.split_as(automaton, text, piece),
-            _ => self.split_as(automaton, text, piece),
+            Self::CL100K => Self::CL100K.split_as(automata, text, piece),
+            Self::QWEN2 => Self::QWEN2.split_as(automata, text, piece),
+            Self::GPT2 => Self::GPT2.split_as(automata, text, piece),
+            _ => self.split_as(automata, text, piece),
         }
     }
 
     #[inline(always)]
-    fn split_as(self, automaton: &Automaton, text: &[u8], mut piece: impl FnMut(usize, usize)) {
-        let mut cuts = Cuts::new(self, automaton, text);
+    fn split_as(self, automata: &[Automaton], text: &[u8], mut piece: impl FnMut(usize, usize)) {
+        let mut cuts = Cuts::new(self, automata, text);
         let mut padded = [0; BLOCK];
         let mut block_start = 0;
         let mut piece_start = 0;
@@ -248,17 +248,14 @@ mod tests {
 
     use super::Shape;
     use crate::encode::pretokenizer::automaton::Automaton;
-    use crate::encode::pretokenizer::shape::KIMI_K2;
-    use crate::vocabulary::families::{FAMILIES, HAN};
+    use crate::encode::pretokenizer::shape::matched_patterns;
+    use crate::vocabulary::families::FAMILIES;
 
-    /// The shapes of the table, each with the automaton of its pattern and the automata of all patterns that it
-    /// replaces.
-    static SHAPES: LazyLock<Vec<(Shape, Automaton, Vec<Automaton>)>> = LazyLock::new(|| {
-        let automaton = |pattern: &str| Automaton::new(if pattern == HAN { KIMI_K2 } else { pattern });
-        let lists: HashSet<&[&str]> = FAMILIES.iter().map(|family| family.patterns).collect();
+    /// The shapes of the table, each with the automata of its patterns.
+    static SHAPES: LazyLock<Vec<(Shape, Vec<Automaton>)>> = LazyLock::new(|| {
+        let lists: HashSet<&[&str]> = FAMILIES.iter().map(|family| matched_patterns(family.patterns)).collect();
         let shapes = lists.iter().filter_map(|patterns| {
-            let (shape, pattern) = Shape::of(patterns)?;
-            Some((shape, automaton(pattern), patterns.iter().map(|pattern| automaton(pattern)).collect()))
+            Some((Shape::of(patterns)?, patterns.iter().map(|pattern| Automaton::new(pattern)).collect()))
         });
         shapes.collect()
     });
@@ -271,10 +268,10 @@ mod tests {
     }
 
     fn assert_agree(text: &str) {
-        for (shape, automaton, automata) in &*SHAPES {
+        for (shape, automata) in &*SHAPES {
             let mut found = Vec::new();
             let mut expected = Vec::new();
-            shape.split(automaton, text.as_bytes(), |start, end| found.push(&text[start..end]));
+            shape.split(automata, text.as_bytes(), |start, end| found.push(&text[start..end]));
             descend(automata, text.as_bytes(), 0, text.len(), &mut |start, end| expected.push(&text[start..end]));
             assert_eq!(found, expected, "{shape:?}");
         }

@@ -74,19 +74,4 @@ impl DigitGroups {
             _ => self == Self::After && unicode::flags(code_point).is_number(),
         }
     }
-
-    /// The end of the first run of digits in `text[start..end]`: pieces end there, if the run is cut after each group.
-    pub(super) fn first_run_end(self, text: &[u8], start: usize, end: usize) -> usize {
-        let mut at = start;
-        let mut is_run = false;
-        while at < end {
-            let len = self.digit_len(text, at);
-            if is_run && len.is_none() {
-                break;
-            }
-            is_run = len.is_some();
-            at += len.unwrap_or_else(|| utf8::sequence_len(text[at]));
-        }
-        at
-    }
 }

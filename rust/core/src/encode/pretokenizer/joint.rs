@@ -90,8 +90,14 @@ impl Joint {
         while place.restart <= place.at && place.restart < text.len() {
             let start = place.restart;
             let end = match &self.stages[..] {
-                [Stage::Pattern(automaton), ..] => automaton.next_piece_end(text, start, text.len(), failed),
-                [Stage::Digits(groups @ DigitGroups::After), ..] => groups.first_run_end(text, start, text.len()),
+                [Stage::Pattern(automaton), ..] => automaton.piece_end(text, start, text.len(), failed),
+                // Pieces end after a run of digits.
+                [Stage::Digits(groups @ DigitGroups::After), ..] => {
+                    let is_digit = |at: usize| groups.digit_len(text, at).is_some();
+                    let ends_run = |at: &usize| is_digit(utf8::floor(text, at - 1)) && !is_digit(*at);
+                    let mut chars = (start + 1..text.len()).filter(|&at| utf8::is_boundary(text, at));
+                    chars.find(ends_run).unwrap_or(text.len())
+                }
                 [Stage::Digits(DigitGroups::Before), ..] | [] => text.len(),
             };
             descend(&self.stages, text, start, end, &mut |_, end| {
@@ -219,20 +225,8 @@ impl Cursor {
     /// Ends pieces at these distances in characters before `at`, furthest first.
     #[inline]
     fn end_pieces(&mut self, text: &[u8], at: usize, distances: &[usize], piece: &mut impl FnMut(usize, usize)) {
-        let furthest = distances.first().copied().unwrap_or_default();
-        if text[at - furthest..at].is_ascii() {
-            return distances.iter().for_each(|distance| self.end_piece(at - distance, piece));
-        }
-        let mut end = at;
-        let mut left = furthest;
-        for _ in 0..furthest {
-            end = (0..end).rfind(|&at| utf8::is_boundary(text, at)).unwrap_or_default();
-        }
         for &distance in distances {
-            while left > distance {
-                end += utf8::sequence_len(text[end]);
-                left -= 1;
-            }
+            let end = (0..distance).fold(at, |end, _| utf8::floor(text, end - 1));
             self.end_piece(end, piece);
         }
     }

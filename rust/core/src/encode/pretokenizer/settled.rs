@@ -1,38 +1,26 @@
 //! How far the pieces of an unfinished text are settled.
 //!
-//! 1. A pattern is tried at one position after another, and an attempt sees only what follows. An attempt that ends
-//!    before the known text does is settled. The first one that does not is undecided, and so is the piece it is in: a
-//!    match that may become longer, or the text since the last match, which ends where the next one starts.
-//! 2. The next pattern gets that piece too, up to the undecided attempt. The piece may end or continue there, so an
-//!    attempt of this pattern that gets that far is undecided as well.
-//! 3. The boundaries that are settled after the last pattern stay. A text cut at one of them splits after the cut as
-//!    the whole does: every pattern starts an attempt there, either after a match or with no match so far.
-//! 4. The text before the cut must also split as in the whole, although it now ends at the cut. Patterns look at the
-//!    end, or at what follows, only after whitespace, so a cut never comes after whitespace. Groups of digits are
-//!    counted from the right, so the part of a run before the cut has a multiple of three digits.
+//! A text is cut between two adjacent characters if
+//! 1. no attempt of any pattern takes both. Then each pattern starts an attempt after the cut, as at the start of a
+//!    text, and what comes after the cut is split as in the whole text;
+//! 2. no pattern looks ahead after the first of the two. Then what comes before the cut is split as in the whole text,
+//!    although it ends at the cut;
+//! 3. the first one by itself is a match of some pattern, whatever follows it. So a match of that pattern ends there,
+//!    and with it a piece.
 //!
-//! The boundaries are found with plain automata, because shapes do not report how far they have looked. Only the end of
-//! the text has to be read: if no attempt of any pattern can reach across the position between two characters, every
-//! pattern has an attempt there, as at the start of the text. Such a position is searched backwards, twice as far from
-//! the end each time, until there is a boundary after it.
+//! All three follow from the classes of the two characters. Digits that a rule groups stay together.
 //!
-//! Complexity: linear in the distance from the last boundary to the end of the text, for each pattern.
+//! Complexity: linear in the distance from the last cut to the end of the text, for each pattern.
 
-use super::automaton::Automaton;
 use super::automaton::alphabet::ClassSet;
 use super::digits::DigitGroups;
 use super::joint::Stage;
-use super::shape::Shape;
-use super::splitter::stage;
-use crate::text::unicode::{self, utf8};
-use crate::vocabulary::families::{Family, LINES};
+use super::splitter::stages;
+use crate::text::unicode::utf8;
+use crate::vocabulary::families::Family;
 use crate::work::interrupt::Ticker;
 
-/// How far from the end of a text the search for a boundary starts, in bytes: about a word. Each next look goes twice
-/// as far.
-const FIRST_LOOK: usize = 8;
-
-/// The patterns of a family as plain automata; none for [`LINES`].
+/// What the patterns of a family say about adjacent characters.
 #[derive(Debug)]
 pub(crate) struct SettledPieces(Vec<Settling>);
 
@@ -40,164 +28,61 @@ pub(crate) struct SettledPieces(Vec<Settling>);
 #[derive(Debug)]
 struct Settling {
     stage: Stage,
-    /// For each class, the classes of the characters after it that one attempt, or one run of digits, can take too.
-    successors: Vec<ClassSet>,
+    /// For each class, those of which a character may have to stay with one before it (1 and 2).
+    joined: Vec<ClassSet>,
+    /// The classes whose characters are matches by themselves (3).
+    alone: ClassSet,
 }
 
-heap_bytes!(SettledPieces: 0; Settling: stage, successors);
+heap_bytes!(SettledPieces: 0; Settling: stage, joined, alone);
 
 impl SettledPieces {
     /// Compiles the patterns of a family.
     pub(crate) fn new(family: &Family) -> Self {
-        if family.patterns == [LINES] {
-            return Self(Vec::new());
-        }
-        // llama.cpp's code for a single pattern can differ from it; a shape has the pattern that agrees with the code.
-        Self(match (family.patterns, Shape::of(family.patterns)) {
-            ([_], Some((_, pattern))) => vec![Settling::new(pattern)],
-            (patterns, _) => patterns.iter().map(|pattern| Settling::new(pattern)).collect(),
-        })
+        Self(stages(family).into_iter().map(Settling::new).collect())
     }
 
     /// The last settled boundary of `text`; 0 if there is none. `text` is canonical UTF-8, and starts at such a
     /// boundary or at the start of a fragment.
     pub(crate) fn last_cut(&self, text: &[u8]) -> usize {
-        let Self(stages) = self;
-        if stages.is_empty() {
-            return lines_cut(text);
-        }
-        let mut len = FIRST_LOOK;
-        loop {
-            let start = last_start(stages, text, text.len().saturating_sub(len));
-            let cut = last_cut_from(stages, text, start);
-            if cut > 0 || start == 0 {
-                return cut;
+        let mut end = text.len();
+        let mut after = None;
+        let mut ticker = Ticker::default();
+        while end > 0 {
+            ticker.tick();
+            count_steps!(1);
+            let start = utf8::floor(text, end - 1);
+            let before = utf8::decode_lossy(text, start).0;
+            if after.replace(before).is_some_and(|after| self.is_cut(before, after)) {
+                return end;
             }
-            len = (text.len() - start) * 2;
+            end = start;
         }
+        0
+    }
+
+    /// Whether the pieces of a text are settled between two adjacent characters.
+    fn is_cut(&self, before: u32, after: u32) -> bool {
+        let is_joined = |pattern: &Settling| {
+            let Settling { stage, joined, .. } = pattern;
+            joined[usize::from(stage.class(before))].contains(stage.class(after))
+        };
+        let is_alone = |Settling { stage, alone, .. }: &Settling| alone.contains(stage.class(before));
+        !self.0.iter().any(is_joined) && self.0.iter().any(is_alone)
     }
 }
 
 impl Settling {
-    fn new(pattern: &str) -> Self {
-        let stage = stage(pattern);
-        let successors = match &stage {
-            Stage::Pattern(automaton) => automaton.successors(),
-            Stage::Digits(_) => {
-                let mut digits = ClassSet::default();
-                digits.insert(1);
-                vec![ClassSet::default(), digits]
+    fn new(stage: Stage) -> Self {
+        let (joined, alone) = match &stage {
+            Stage::Pattern(automaton) => (automaton.joined(), automaton.alone()),
+            Stage::Digits(groups) => {
+                let digits = ClassSet::from_iter([1]);
+                let alone = if *groups == DigitGroups::After { digits } else { ClassSet::default() };
+                (vec![ClassSet::default(), digits], alone)
             }
         };
-        Self { stage, successors }
-    }
-
-    /// Whether an attempt can take both of two adjacent characters.
-    fn joins(&self, before: u32, after: u32) -> bool {
-        let successors = self.successors[usize::from(self.stage.class(before))];
-        successors.contains(self.stage.class(after))
-    }
-}
-
-/// The last settled boundary after `start`, where every pattern has an attempt; 0 if there is none.
-fn last_cut_from(stages: &[Settling], text: &[u8], start: usize) -> usize {
-    let mut undecided = Undecided { text, start, end: text.len(), cut: 0 };
-    for Settling { stage, .. } in stages {
-        match stage {
-            Stage::Pattern(automaton) => undecided.advance(automaton),
-            Stage::Digits(groups) => undecided.advance_digits(*groups),
-        }
-        if undecided.start >= undecided.end {
-            break;
-        }
-    }
-    undecided.cut
-}
-
-/// The last position up to byte `at` where every pattern has an attempt.
-fn last_start(stages: &[Settling], text: &[u8], at: usize) -> usize {
-    let mut ticker = Ticker::default();
-    let mut at = utf8::floor(text, at);
-    let mut after = None;
-    while at > 0 {
-        ticker.tick();
-        count_steps!(1);
-        let start = utf8::floor(text, at - 1);
-        let before = utf8::decode_lossy(text, start).0;
-        let after = after.replace(before).unwrap_or_else(|| utf8::decode_lossy(text, at).0);
-        if !stages.iter().any(|stage| stage.joins(before, after)) {
-            break;
-        }
-        at = start;
-    }
-    at
-}
-
-/// The line, or the run of newlines, is undecided from its start. No line depends on what follows it.
-fn lines_cut(text: &[u8]) -> usize {
-    let is_newline = |at: usize| text[at] == b'\n';
-    let run = (0..text.len()).rev().take_while(|&at| is_newline(at) == is_newline(text.len() - 1)).last();
-    run.unwrap_or(0)
-}
-
-/// The piece that may continue.
-struct Undecided<'a> {
-    text: &'a [u8],
-    /// Where it starts, or a later position where every pattern has an attempt.
-    start: usize,
-    /// It does not end before here.
-    end: usize,
-    /// The last boundary with no whitespace before it.
-    cut: usize,
-}
-
-impl Undecided<'_> {
-    fn boundary(&mut self, at: usize) {
-        if at > self.cut && !may_be_space(self.text, at) {
-            self.cut = at;
-        }
-        self.start = at;
-    }
-
-    fn advance(&mut self, automaton: &Automaton) {
-        let Self { text, start, end, .. } = *self;
-        self.end = automaton.undecided(text, start, end, |from, to| {
-            self.boundary(from);
-            self.boundary(to);
-        });
-    }
-
-    /// A run of digits is undecided until its end is known.
-    fn advance_digits(&mut self, groups: DigitGroups) {
-        let Self { text, start, .. } = *self;
-        let mut run_start = self.end;
-        while let Some(before) = text[start..run_start].iter().rposition(|byte| byte & 0xC0 != 0x80) {
-            if groups.digit_len(text, start + before).is_none() {
-                break;
-            }
-            run_start = start + before;
-        }
-        // The last piece is the text after the last digits. The first one starts before `start` if no boundary is
-        // there.
-        groups.split(text, start, run_start, |from, _| {
-            if from > start {
-                self.boundary(from);
-            }
-        });
-        self.end = run_start;
-    }
-}
-
-/// Whether the character before `at` may be whitespace to a pattern.
-fn may_be_space(text: &[u8], at: usize) -> bool {
-    let start = utf8::floor(text, at.saturating_sub(1));
-    match text.get(start) {
-        Some(byte) if byte.is_ascii() => !byte.is_ascii_graphic(),
-        Some(_) => {
-            let flags = unicode::flags(utf8::decode_lossy(text, start).0);
-            !(flags.is_letter() || flags.is_number() || flags.is_punctuation() || flags.is_symbol())
-        }
-        None => true,
+        Self { stage, joined, alone }
     }
 }
 
@@ -207,7 +92,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{SettledPieces, last_cut_from};
+    use super::SettledPieces;
     use crate::encode::pretokenizer::splitter::tests::{CASES as SPLITTERS, Case};
     use crate::vocabulary::families::Family;
     use crate::work::steps;
@@ -245,10 +130,6 @@ mod tests {
                 for part in &parts {
                     pending.push_str(part);
                     let cut = settled.last_cut(pending.as_bytes());
-                    if !settled.0.is_empty() {
-                        let expected = last_cut_from(&settled.0, pending.as_bytes(), 0);
-                        prop_assert_eq!(cut, expected, "{}: {:?}", case.family.name, pending);
-                    }
                     found.extend(pieces(case, &pending[..cut]));
                     pending.drain(..cut);
                 }

@@ -14,7 +14,7 @@ use crate::vocabulary::families::{
 };
 
 /// The pattern that llama.cpp's code for `\p{Han}+` matches: all of Kimi K2's pattern.
-pub(super) const KIMI_K2: &str = r"\p{Han}+|[^\r\n\p{L}\p{N}]?\p{L-Han}+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const KIMI_K2: &str = r"\p{Han}+|[^\r\n\p{L}\p{N}]?\p{L-Han}+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// A pattern that blocks can match, or several that are matched as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,45 +110,51 @@ impl Shape {
     const O200K: Self = Self { cased: true, contractions: Contractions::Suffixes, tail: Tail::Slashes, ..Self::CL100K };
     /// Patterns that distinguish case by Unicode categories. llama.cpp does not: it puts every letter in all of them.
     const CASED: Self = Self { words: WordChars::MarksByContext, cased: false, ..Self::O200K };
-    const DEEPSEEK3: Self =
-        Self { words: WordChars::DeepSeek, digits_first: true, contractions: Contractions::None, ..Self::CL100K };
-    const KIMI_K2: Self = Self { words: WordChars::KimiK2, contractions: Contractions::Suffixes, ..Self::CL100K };
     const FALCON: Self = Self {
         words: WordChars::Falcon,
         digits: Digits::RunsThenThrees,
         contractions: Contractions::None,
         ..Self::GPT2
     };
-    /// Numbers lose the space before them.
-    const DEFAULT: Self = Self { words: WordChars::Default, digits: Digits::Threes, ..Self::FALCON };
 
-    /// The shape of these patterns together, if they have one, and which of them the automaton matches.
-    pub(super) fn of<'a>(patterns: &[&'a str]) -> Option<(Self, &'a str)> {
+    /// The shape of these patterns together, if they have one.
+    pub(super) fn of(patterns: &[&str]) -> Option<Self> {
         Some(match *patterns {
-            [pattern @ LLAMA3] => (Self::CL100K, pattern),
+            [LLAMA3] => Self::CL100K,
             // BAILINGMOE asks for one newline and the others for any number. It makes no difference: `\s*` before it
             // takes the rest.
-            [pattern @ (QWEN2 | BAILINGMOE)] => (Self::QWEN2, pattern),
-            [pattern @ QWEN35] => (Self { words: WordChars::LettersAndMarks, ..Self::QWEN2 }, pattern),
-            [pattern @ SEED_CODER] => (Self { tail: Tail::None, ..Self::QWEN2 }, pattern),
-            [pattern @ UFAKZEKA] => (Self { contractions: Contractions::None, ..Self::QWEN2 }, pattern),
-            [pattern @ GPT4O] => (Self::O200K, pattern),
-            [pattern @ TEKKEN] => {
-                (Self { digits: Digits::Single, contractions: Contractions::None, ..Self::O200K }, pattern)
+            [QWEN2 | BAILINGMOE] => Self::QWEN2,
+            [QWEN35] => Self { words: WordChars::LettersAndMarks, ..Self::QWEN2 },
+            [SEED_CODER] => Self { tail: Tail::None, ..Self::QWEN2 },
+            [UFAKZEKA] => Self { contractions: Contractions::None, ..Self::QWEN2 },
+            [GPT4O] => Self::O200K,
+            [TEKKEN] => Self { digits: Digits::Single, contractions: Contractions::None, ..Self::O200K },
+            [CASED] => Self { digits: Digits::Single, ..Self::CASED },
+            [CASED_3] => Self::CASED,
+            [GRANITE] => Self { cased: true, ..Self::CASED },
+            [KIMI_K2] => Self { words: WordChars::KimiK2, contractions: Contractions::Suffixes, ..Self::CL100K },
+            [GPT2] => Self::GPT2,
+            [NUMBER, GPT2] => Self { digits: Digits::Single, digits_first: true, ..Self::GPT2 },
+            [PUNCTUATION, GPT2, THREE_DIGITS] => Self::FALCON,
+            // Numbers lose the space before them.
+            [PUNCTUATION_BUT_BACKQUOTE, GPT2, NUMBERS, THREE_DIGITS] => {
+                Self { words: WordChars::Default, digits: Digits::Threes, ..Self::FALCON }
             }
-            [pattern @ CASED] => (Self { digits: Digits::Single, ..Self::CASED }, pattern),
-            [pattern @ CASED_3] => (Self::CASED, pattern),
-            [pattern @ GRANITE] => (Self { cased: true, ..Self::CASED }, pattern),
-            [HAN] => (Self::KIMI_K2, KIMI_K2),
-            [pattern @ GPT2] => (Self::GPT2, pattern),
-            [NUMBER, pattern @ GPT2] => (Self { digits: Digits::Single, digits_first: true, ..Self::GPT2 }, pattern),
-            [PUNCTUATION, pattern @ GPT2, THREE_DIGITS] => (Self::FALCON, pattern),
-            [PUNCTUATION_BUT_BACKQUOTE, pattern @ GPT2, NUMBERS, THREE_DIGITS] => (Self::DEFAULT, pattern),
-            [NUMBERS_3, pattern @ MINICPM5] => (Self { digits_first: true, ..Self::CL100K }, pattern),
-            [NUMBERS_3, KANJI_KANA, pattern @ DEEPSEEK3] => (Self::DEEPSEEK3, pattern),
+            [NUMBERS_3, MINICPM5] => Self { digits_first: true, ..Self::CL100K },
+            [NUMBERS_3, KANJI_KANA, DEEPSEEK3] => Self {
+                words: WordChars::DeepSeek,
+                digits_first: true,
+                contractions: Contractions::None,
+                ..Self::CL100K
+            },
             _ => return None,
         })
     }
+}
+
+/// The patterns that llama.cpp matches for those of a family.
+pub(super) fn matched_patterns<'a>(patterns: &'a [&'a str]) -> &'a [&'a str] {
+    if patterns == [HAN] { &[KIMI_K2] } else { patterns }
 }
 
 impl WordChars {

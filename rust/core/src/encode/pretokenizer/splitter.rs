@@ -10,7 +10,7 @@ use super::digits::DigitGroups;
 use super::joint::{Joint, Learned, Stage};
 use super::lines;
 use super::numbers;
-use super::shape::Shape;
+use super::shape::{Shape, matched_patterns};
 use crate::vocabulary::families::{Family, LINES, NUMBERS, THOUSANDS, WORDS};
 
 /// The compiled patterns of a family.
@@ -21,8 +21,7 @@ heap_bytes!(Splitter: 0);
 
 #[derive(Debug)]
 enum Patterns {
-    /// The automaton matches one of the patterns.
-    Shape(Shape, Box<Automaton>),
+    Shape(Shape, Vec<Automaton>),
     Lines,
     Numbers,
     /// As `Joint`, and a word without whitespace is one piece.
@@ -31,7 +30,7 @@ enum Patterns {
 }
 
 heap_bytes!(Patterns {
-    Self::Shape(_, automaton) => automaton,
+    Self::Shape(_, automata) => automata,
     Self::Lines | Self::Numbers => &(),
     Self::Words(joint) | Self::Joint(joint) => joint
 });
@@ -41,17 +40,16 @@ impl Splitter {
     ///
     /// llama.cpp has hand-written code for some patterns. If the code and the pattern differ, this follows the code.
     pub fn new(family: &Family) -> Self {
-        if let Some((shape, pattern)) = Shape::of(family.patterns) {
-            return Self(Patterns::Shape(shape, Box::new(Automaton::new(pattern))));
+        let patterns = matched_patterns(family.patterns);
+        if let Some(shape) = Shape::of(patterns) {
+            return Self(Patterns::Shape(shape, patterns.iter().map(|pattern| Automaton::new(pattern)).collect()));
         }
-        if family.patterns == [LINES] {
-            return Self(Patterns::Lines);
-        }
-        if family.patterns == [NUMBERS, THOUSANDS] {
-            return Self(Patterns::Numbers);
-        }
-        let joint = Joint::new(family.patterns.iter().map(|pattern| stage(pattern)).collect());
-        Self(if family.patterns == [WORDS] { Patterns::Words(joint) } else { Patterns::Joint(joint) })
+        Self(match *patterns {
+            [LINES] => Patterns::Lines,
+            [NUMBERS, THOUSANDS] => Patterns::Numbers,
+            [WORDS] => Patterns::Words(Joint::new(stages(family))),
+            _ => Patterns::Joint(Joint::new(stages(family))),
+        })
     }
 
     /// Whether a piece is usually longer than a word, because nothing but a number ends one.
@@ -64,7 +62,7 @@ impl Splitter {
     #[inline]
     pub fn split(&self, text: &[u8], learned: &mut Learned, piece: impl FnMut(usize, usize)) {
         match &self.0 {
-            Patterns::Shape(shape, automaton) => shape.split(automaton, text, piece),
+            Patterns::Shape(shape, automata) => shape.split(automata, text, piece),
             Patterns::Lines => lines::split(text, piece),
             Patterns::Numbers => numbers::split(text, piece),
             Patterns::Words(joint) | Patterns::Joint(joint) => joint.split(text, learned, piece),
@@ -89,6 +87,11 @@ impl Splitter {
             word = end;
         }
     }
+}
+
+/// The patterns of a family.
+pub(super) fn stages(family: &Family) -> Vec<Stage> {
+    matched_patterns(family.patterns).iter().map(|pattern| stage(pattern)).collect()
 }
 
 /// The stage of a pattern. Some of llama.cpp's code for groups of digits matches no pattern.

@@ -8,8 +8,8 @@ use crate::encode::model::Merger;
 use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::sure_pairs::SurePairs;
 use crate::encode::model::merging::symbol::{Merge, NO_SYMBOL, Symbol};
-use crate::encode::model::merging::{SymbolSpan, runs};
-use crate::encode::model::sampler::{Dropped, Sampler};
+use crate::encode::model::merging::{Decision, SymbolSpan, runs};
+use crate::encode::model::sampler::Sampler;
 use crate::encode::model::segmenter::Segmenter;
 use crate::encode::sink::Sink;
 use crate::lookup::key::{Key, MAX_LEN};
@@ -131,7 +131,7 @@ impl ByteTables {
         };
         let symbols = if let Some(sampler) = sampler {
             merging.fill(piece, |at| (self.bytes[usize::from(piece[at])], 1));
-            merging.run_deciding(merge, sampler.decide(Dropped::ForNow))
+            merging.run_deciding(merge, sampler.decide(Decision::Delay))
         } else {
             merging.clear();
             self.symbols(piece, |symbol, range, _| merging.push(symbol, range.start, range.end));

@@ -15,8 +15,8 @@ use memchr::memmem;
 use crate::encode::model::lengths::Lengths;
 use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::symbol::{NO_SYMBOL, Symbol};
-use crate::encode::model::merging::{SymbolSpan, runs};
-use crate::encode::model::sampler::{Dropped, Sampler};
+use crate::encode::model::merging::{Decision, SymbolSpan, runs};
+use crate::encode::model::sampler::Sampler;
 use crate::encode::model::segmenter::{Segmenter, SegmenterBuilder};
 use crate::encode::model::{Merger, ModelScratch};
 use crate::encode::normalizer::rewritten::{RAW_SPACE, Rewritten, Traced};
@@ -232,7 +232,7 @@ impl TextMerging<'_> {
         };
         let symbols = match self.sampler {
             None => merging.run(merge),
-            Some(sampler) => merging.run_deciding(merge, sampler.decide(Dropped::ForNow)),
+            Some(sampler) => merging.run_deciding(merge, sampler.decide(Decision::Delay)),
         };
         symbols.iter().for_each(|&span| characters.push_symbol(span, segment, start, sink));
     }

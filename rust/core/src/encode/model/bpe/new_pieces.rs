@@ -22,7 +22,7 @@ pub(super) struct NewPieces {
 impl NewPieces {
     /// Encodes those of the new pieces that are short, and caches them, except those in which a byte is not a token.
     #[inline(never)]
-    pub(super) fn learn(&mut self, tables: &ByteTables, pieces: &mut LookedUp<'_>, cache: &mut WordCache) {
+    pub(super) fn learn(&mut self, tables: &ByteTables, pieces: &LookedUp<'_>, cache: &mut WordCache) {
         let Self { lanes, merging } = self;
         if !cache.reserve(pieces.num_new()) {
             return;
@@ -34,11 +34,11 @@ impl NewPieces {
         for new in 0..pieces.num_new() {
             let (piece, probe) = pieces.new_word(new);
             // A piece may be queued twice.
-            if piece.len() > MAX_LEN || !pieces.claim(new, cache) {
+            if piece.len() > MAX_LEN || !cache.claim(probe) {
                 continue;
             }
             if let Some(id) = tables.whole_piece(piece, Some(probe.key)) {
-                pieces.fill(new, &[id], cache);
+                cache.insert(probe, piece, &[id]);
                 continue;
             }
             merging.push(new as u32);
@@ -65,7 +65,8 @@ fn merge(tables: &ByteTables, lanes: &mut Lanes, pieces: &LookedUp<'_>, merging:
             num_ids += 1;
         }
         if are_tokens {
-            pieces.fill(new as usize, &ids[..num_ids], cache);
+            let (piece, probe) = pieces.new_word(new as usize);
+            cache.insert(probe, piece, &ids[..num_ids]);
         }
     }
     lanes.clear();

@@ -78,9 +78,9 @@ impl PieceEncoder<'_> {
     /// Pushes the tokens of all queued pieces.
     #[inline(never)]
     fn push_queued<S: Sink>(&mut self, queue: &mut WordQueue, cache: &mut WordCache, sink: &mut S) {
-        let mut looked_up = queue.look_up(self.text, cache);
+        let looked_up = queue.look_up(self.text, cache);
         if looked_up.num_new() > 0 {
-            self.new_pieces.learn(self.tables, &mut looked_up, cache);
+            self.new_pieces.learn(self.tables, &looked_up, cache);
         }
         looked_up.push_ids(cache, |piece, cache, ids| self.encode_new(piece, cache, ids), sink);
     }

@@ -44,7 +44,7 @@ struct Found {
     num_ids: usize,
     /// The words without ids here.
     gaps: Vec<Gap>,
-    /// The gaps of words that are not cached, by their indices.
+    /// The numbers of the words that are not cached.
     new: Vec<u32>,
 }
 
@@ -55,25 +55,17 @@ struct Gap {
     number: u32,
     /// How many ids come before it.
     num_before: u32,
-    /// Where the word probably is in the cache.
-    place: u32,
 }
 
-/// Contiguous words that were looked up.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct QueuedWords<'a> {
+/// Contiguous words that were looked up, and the ids of those that were found.
+#[derive(Debug)]
+pub(crate) struct LookedUp<'a> {
     text: &'a [u8],
     /// Where the first word starts.
     start: usize,
     ends: &'a [usize],
     probes: &'a [Probe],
-}
-
-/// Words, and the ids of those that were found.
-#[derive(Debug)]
-pub(crate) struct LookedUp<'a> {
-    words: QueuedWords<'a>,
-    found: &'a mut Found,
+    found: &'a Found,
     /// The ids of a new word.
     ids: &'a mut Vec<TokenId>,
 }
@@ -116,7 +108,7 @@ impl WordQueue {
         self.start = ends.last().copied().unwrap_or(start);
         cache.probe_all(text, start, ends, probes);
         self.found.look_up(cache, probes);
-        LookedUp { words: QueuedWords { text, start, ends, probes }, found: &mut self.found, ids: &mut self.ids }
+        LookedUp { text, start, ends, probes, found: &self.found, ids: &mut self.ids }
     }
 
     /// Cuts `text[range]` into segments with `segmenter`, and pushes their ids. Each segment is a word, and `encode`
@@ -183,63 +175,37 @@ impl Found {
             return num_ids + slot.num_ids as usize;
         }
         if slot.is_none() {
-            push(&mut self.new, self.gaps.len() as u32);
+            push(&mut self.new, at as u32);
         }
-        push(&mut self.gaps, Gap { number: at as u32, num_before: num_ids as u32, place: u32::MAX });
+        push(&mut self.gaps, Gap { number: at as u32, num_before: num_ids as u32 });
         num_ids
     }
 }
 
-impl<'a> QueuedWords<'a> {
+impl<'a> LookedUp<'a> {
     /// Where the word with this number is in the text.
     #[inline(always)]
-    fn range(self, number: u32) -> Range<usize> {
+    fn range(&self, number: u32) -> Range<usize> {
         let at = number as usize;
         (if at == 0 { self.start } else { self.ends[at - 1] })..self.ends[at]
     }
 
-    /// The word with this number.
+    /// The word with this number, and its look-up.
     #[inline(always)]
-    pub(crate) fn word(self, number: u32) -> &'a [u8] {
-        &self.text[self.range(number)]
+    fn word(&self, number: u32) -> (&'a [u8], Probe) {
+        (&self.text[self.range(number)], self.probes[number as usize])
     }
 
-    /// The look-up of the word with this number.
-    #[inline(always)]
-    pub(crate) fn probe(self, number: u32) -> Probe {
-        self.probes[number as usize]
-    }
-}
-
-impl<'a> LookedUp<'a> {
     /// How many words are not cached. A word that is queued twice counts twice.
     #[inline(always)]
     pub(crate) fn num_new(&self) -> usize {
         self.found.new.len()
     }
 
-    /// A word that is not cached.
+    /// A word that is not cached, and its look-up.
     #[inline(always)]
     pub(crate) fn new_word(&self, new: usize) -> (&'a [u8], Probe) {
-        let number = self.found.gaps[self.found.new[new] as usize].number;
-        (self.words.word(number), self.words.probe(number))
-    }
-
-    /// Gives a new word a place in the cache, where it has no ids until [`LookedUp::fill`]. Returns false if it has one
-    /// already.
-    #[inline(always)]
-    pub(crate) fn claim(&mut self, new: usize, cache: &mut WordCache) -> bool {
-        let gap = &mut self.found.gaps[self.found.new[new] as usize];
-        let (place, is_new) = cache.claim(self.words.probe(gap.number));
-        gap.place = place;
-        is_new
-    }
-
-    /// Caches the ids of a new word that has a place.
-    #[inline(always)]
-    pub(crate) fn fill(&self, new: usize, ids: &[TokenId], cache: &mut WordCache) {
-        let Gap { number, place, .. } = self.found.gaps[self.found.new[new] as usize];
-        cache.fill(place, self.words.probe(number), self.words.word(number), ids);
+        self.word(self.found.new[new])
     }
 
     /// Pushes the ids of all words in order. `encode` appends the ids of a new word, given its range in the text, and
@@ -251,16 +217,17 @@ impl<'a> LookedUp<'a> {
         mut encode: impl FnMut(Range<usize>, &mut WordCache, &mut Vec<TokenId>),
         sink: &mut S,
     ) {
-        let Self { words, found, ids } = self;
+        let found = self.found;
         let mut from = 0;
-        for &Gap { number, num_before, place } in &found.gaps {
+        for &Gap { number, num_before } in &found.gaps {
             sink.push_all(&found.ids[from..num_before as usize]);
             from = num_before as usize;
-            if !cache.push_from(place, words.probe(number), words.word(number), sink) {
-                ids.clear();
-                encode(words.range(number), cache, ids);
-                sink.push_all(ids);
-                cache.insert(words.probe(number), words.word(number), ids);
+            let (word, probe) = self.word(number);
+            if !cache.push(probe, word, sink) {
+                self.ids.clear();
+                encode(self.range(number), cache, self.ids);
+                sink.push_all(self.ids);
+                cache.insert(probe, word, self.ids);
             }
         }
         sink.push_all(&found.ids[from..found.num_ids]);
@@ -294,14 +261,12 @@ mod tests {
                 expected.extend(ids(&text[start..end]));
                 start = end;
             }
-            let mut looked_up = queue.look_up(&text, &cache);
-            cache.reserve(looked_up.num_new());
-            // Some words are filled, some have a place but no ids, and some are not even claimed.
-            for new in (0..looked_up.num_new()).filter(|new| new % 3 > 0) {
-                if looked_up.claim(new, &mut cache) && new % 3 == 1 {
-                    looked_up.fill(new, &ids(looked_up.new_word(new).0), &mut cache);
-                    num_learned += 1;
-                }
+            let looked_up = queue.look_up(&text, &cache);
+            // Only some words are cached before all are pushed.
+            for new in (0..looked_up.num_new()).step_by(3) {
+                let (word, probe) = looked_up.new_word(new);
+                cache.insert(probe, word, &ids(word));
+                num_learned += 1;
             }
             looked_up.push_ids(&mut cache, |range, _, all| all.extend(ids(&text[range])), &mut found);
             assert_eq!(found, expected);

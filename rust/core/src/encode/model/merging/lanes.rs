@@ -22,20 +22,6 @@ const _: () = assert!(MAX_RANKS <= 1 << (u32::BITS - PLACE_BITS));
 const MAX_PENDING: usize = MAX_WORDS * MAX_SYMBOLS;
 /// In [`Lane::ranks`]: the symbol does not merge with the next one.
 const NONE: u32 = u32::MAX;
-/// The neighbours of each symbol before anything has merged.
-const BEFORE: [u8; MAX_SYMBOLS] = neighbours(-1);
-const AFTER: [u8; MAX_SYMBOLS] = neighbours(1);
-
-const fn neighbours(distance: i8) -> [u8; MAX_SYMBOLS] {
-    let mut places = [0; MAX_SYMBOLS];
-    let mut at = 0;
-    while at < MAX_SYMBOLS {
-        places[at] = (at as i8 + distance) as u8;
-        at += 1;
-    }
-    places
-}
-
 /// A word.
 #[derive(Debug, Clone, Copy)]
 struct Lane {
@@ -91,7 +77,8 @@ impl Default for Lanes {
     fn default() -> Self {
         let symbols = [NO_SYMBOL; MAX_SYMBOLS];
         let ranks = [NONE; MAX_SYMBOLS];
-        let lane = Lane { len: 0, symbols, ranks, merged: symbols, before: BEFORE, after: AFTER };
+        let [before, after] = [[0; MAX_SYMBOLS]; 2];
+        let lane = Lane { len: 0, symbols, ranks, merged: symbols, before, after };
         let pending = PendingPairs { pairs: [PendingPair::default(); MAX_PENDING], len: 0 };
         Self { lanes: [lane; MAX_WORDS], len: 0, pending }
     }
@@ -118,7 +105,9 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn start(&mut self) {
         let lane = &mut self.lanes[self.len % MAX_WORDS];
-        (lane.len, lane.ranks, lane.before, lane.after) = (0, [NONE; MAX_SYMBOLS], BEFORE, AFTER);
+        (lane.len, lane.ranks) = (0, [NONE; MAX_SYMBOLS]);
+        lane.before = std::array::from_fn(|at| (at as u8).wrapping_sub(1));
+        lane.after = std::array::from_fn(|at| at as u8 + 1);
     }
 
     /// Adds a symbol to the word, which has room for [`MAX_SYMBOLS`]; `merge` is the merge of the symbol before and

@@ -4,15 +4,13 @@
 //! 1. Where a text may be cut ([`Cuts`]), it may also be encoded part by part. It is cut before the last space, or at a
 //!    later place between two characters that are adjacent in no token, and what is before that place is encoded as a
 //!    text by itself ([`segments`](super::segments)). The rest waits.
-//! 2. If more than [`MAX_WAITING`] bytes would wait, they are searched instead, and so is what follows up to the next
-//!    space: no token crosses the start of a word.
-//! 3. If a text may not be cut, because of its vocabulary, its length or its characters, all of the rest is searched.
-//! 4. Adjacent unknown tokens become one, which is pushed with the first of them.
+//! 2. If a text may not be cut, because of its vocabulary, its length or its characters, all of the rest is searched.
+//! 3. Adjacent unknown tokens become one, which is pushed with the first of them.
 //!
 //! The search finds the best path up to the last place that every path passes through:
 //!
 //! 1. The part of the normalized text that is certain is appended to what is left from before
-//!    ([`UnigramNormalizer::normalize_settled`]).
+//!    ([`UnigramNormalizer::normalize_part`]).
 //! 2. If no token that matches in the text crosses a place, every path passes through it. The best path up to the last
 //!    such place is certain. That no token crosses a place is certain if no walk through the trie has reached the end
 //!    of the known text.
@@ -30,7 +28,7 @@ use memchr::memmem;
 use super::Unigram;
 use super::lattice::{Candidates, Lattice};
 use super::segments::is_space;
-use crate::encode::model::progress::{UnigramProgress, Way};
+use crate::encode::model::progress::UnigramProgress;
 use crate::encode::model::{Fragment, Task};
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::sink::Sink;
@@ -40,9 +38,6 @@ use crate::token::TokenId;
 use crate::vocabulary::Vocabulary;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::work::interrupt::Ticker;
-
-/// How many bytes may wait for the next cut. Words of real texts are shorter.
-const MAX_WAITING: usize = if cfg!(test) { 8 } else { 1 << 10 };
 
 /// Passes tokens on and adds up the scores of those that are known.
 struct Scored<'a, S> {
@@ -73,29 +68,16 @@ impl Unigram {
     pub(super) fn advance<S: Sink>(&self, task: Task<'_, S>, is_end: bool, progress: &mut UnigramProgress) -> usize {
         let Task { vocabulary, fragment, scratch, sink } = task;
         let text = fragment.text;
-        if progress.way != Way::SearchRest && !self.may_be_cut(fragment, progress.len) {
-            progress.search(Way::SearchRest);
+        if !progress.is_searched && !self.may_be_cut(fragment, progress.len) {
+            progress.search();
         }
-        let mut done = 0;
-        if progress.way == Way::SearchWord
-            && let Some(space) = text.iter().position(|&byte| is_space(byte))
-        {
-            done = self.search_part(vocabulary, &text[..space], true, progress, &mut scratch.unigram.lattice, sink);
-            progress.way = Way::Segments;
+        if progress.is_searched {
+            return self.search_part(vocabulary, text, is_end, progress, &mut scratch.unigram.lattice, sink);
         }
-        if progress.way == Way::Segments {
-            let len = if is_end { text.len() - done } else { self.last_cut(&text[done..]) };
-            let fragment = Fragment { text: &text[done..done + len], ..fragment };
-            self.encode_segments(Task { vocabulary, fragment, scratch, sink }, progress);
-            done += len;
-            if text.len() - done > MAX_WAITING {
-                progress.search(Way::SearchWord);
-            }
-        }
-        if progress.way != Way::Segments {
-            done += self.search_part(vocabulary, &text[done..], is_end, progress, &mut scratch.unigram.lattice, sink);
-        }
-        done
+        let len = if is_end { text.len() } else { self.last_cut(text) };
+        let fragment = Fragment { text: &text[..len], ..fragment };
+        self.encode_segments(Task { vocabulary, fragment, scratch, sink }, progress);
+        len
     }
 
     /// Whether a fragment, after `len_before` bytes, may be cut into segments.
@@ -143,8 +125,8 @@ impl Unigram {
         progress.len += fragment.text.len();
     }
 
-    /// Searches more of a text. Pushes what is certain, or everything at the end of a text or word, and returns how
-    /// many bytes it takes.
+    /// Searches more of a text. Pushes what is certain, or everything at the end of the text, and returns how many
+    /// bytes it takes.
     fn search_part<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
@@ -155,12 +137,7 @@ impl Unigram {
         sink: &mut S,
     ) -> usize {
         let mut out = Rewritten::owned(std::mem::take(&mut progress.normalized));
-        let len = if is_end {
-            self.normalizer.normalize_rest(text, &mut progress.normalizer, &mut out);
-            text.len()
-        } else {
-            self.normalizer.normalize_settled(text, &mut progress.normalizer, &mut out)
-        };
+        let len = self.normalizer.normalize_part(text, is_end, &mut progress.normalizer, &mut out);
         progress.normalized = out.text.into_owned();
         progress.len += len;
         if is_end || progress.normalized.len() >= progress.goal {

@@ -6,24 +6,25 @@
 //!    adjacent in no token. In ASCII text, two letters or two digits are taken to be adjacent, which saves most
 //!    look-ups.
 //! 3. Both require that the normalizer leaves the characters around a cut alone. If it changes a character, the text
-//!    from the last cut before it to the first one after it is normalized, and then cut in the same way.
+//!    from the last cut before it to the first one after it is normalized and searched word by word.
 //! 4. Short segments are looked up in a [`WordCache`], by their bytes and whether a space is before them. Only those
 //!    that are not cached are searched.
 //! 5. Adjacent unknown tokens of two segments become one. Segments with unknown tokens are never cached, so the search
 //!    sees all of them.
 //!
-//! If the input itself has an escaped space, a token of several spaces can cross the start of the next word. Then the
-//! whole rest of the text is normalized and searched word by word.
+//! If the input itself has an escaped space, a token of several spaces can cross the start of the next word. Then this
+//! is done with the whole rest of the text.
 //!
 //! Time: O(1) for a cached segment, as [`Candidates::best_path`] for any other; at worst, no segment of a text repeats.
 //! Space: the cache.
 //!
 //! Deviations: none.
 
+use std::ops::Range;
+
 use super::cuts::Cuts;
 use super::lattice::Candidates;
-use super::spans::{SourceText, SpanTracker};
-use super::{UnigramScratch, word_len};
+use super::{Joined, UnigramScratch, word_len};
 use crate::encode::model::ModelScratch;
 use crate::encode::model::cache::Probe;
 use crate::encode::normalizer::charsmap::KeyCharacters;
@@ -35,9 +36,49 @@ use crate::text::scan::masks::{Classified, WordClasses};
 use crate::text::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::text::unicode::utf8;
 use crate::vocabulary::Vocabulary;
-use crate::vocabulary::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
+use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::work::interrupt::{self, Ticker};
 use crate::work::memory::append_text;
+
+/// State for the spans of one text. A segment of the input is its own normal form, except for the space before it, which
+/// stands for all whitespace since the word before. So the spans of its tokens follow from their lengths.
+#[derive(Debug, Default)]
+pub(super) struct SpanTracker {
+    /// Where the text starts in the whole input.
+    offset: usize,
+    /// The end of the latest word in the whole input: the space before the next word starts here.
+    covered: usize,
+    joined: Joined,
+}
+
+impl SpanTracker {
+    /// The position of the next segment.
+    #[inline(always)]
+    fn place(&mut self, start: usize, end: usize, is_after_space: bool) -> SegmentPlace {
+        let covered = std::mem::replace(&mut self.covered, self.offset + end);
+        let space_len = if is_after_space { ESCAPED_SPACE.len() } else { 0 };
+        SegmentPlace { start: self.offset + start, covered, space_len }
+    }
+}
+
+/// The position of a segment in the whole input.
+#[derive(Clone, Copy)]
+struct SegmentPlace {
+    start: usize,
+    /// The end of the words before it: where its space starts.
+    covered: usize,
+    /// The length of the escaped space before it.
+    space_len: usize,
+}
+
+impl SegmentPlace {
+    /// The span in the whole input of a range of the segment, which starts with its space.
+    #[inline(always)]
+    fn span(&self, from: usize, to: usize) -> Range<usize> {
+        let start = if from < self.space_len { self.covered } else { self.start + from - self.space_len };
+        start..self.start + to.saturating_sub(self.space_len)
+    }
+}
 
 /// The encoding of one text.
 pub(super) struct Pass<'a, S> {
@@ -59,7 +100,8 @@ impl<S: Sink> Pass<'_, S> {
     /// Pushes the tokens of the text, which is UTF-8 and not longer than [`Cuts::max_len`].
     #[inline]
     pub(super) fn encode(&mut self) {
-        self.scratch.unigram.tracer = SpanTracker::new(self.offset);
+        self.scratch.unigram.tracer =
+            SpanTracker { offset: self.offset, covered: self.offset, joined: Joined::default() };
         let text = self.text;
         let mut at = 0;
         let mut buffer = [b' '; BLOCK_LEN + KEY_LEN];
@@ -67,7 +109,7 @@ impl<S: Sink> Pass<'_, S> {
             let block = padded(&text[at..], &mut buffer);
             at = self.encode_block(at, block);
         }
-        self.drain(SourceText::input(text));
+        self.drain();
         self.scratch.unigram.tracer.joined.flush(self.candidates.unknown, self.sink);
     }
 
@@ -113,7 +155,7 @@ impl<S: Sink> Pass<'_, S> {
                 starts &= starts - 1;
             }
             if self.scratch.probes.len() >= BLOCK_LEN {
-                self.drain(SourceText::input(self.text));
+                self.drain();
             }
 
             let Some((at, end)) = irregular else { return start + BLOCK_LEN };
@@ -156,7 +198,7 @@ impl<S: Sink> Pass<'_, S> {
                 continue;
             }
             if before.is_some_and(|before| !self.cuts.pairs.meet(before, character)) {
-                self.encode_segment(SourceText::input(text), start, at, is_after_space);
+                self.encode_segment(start, at, is_after_space);
                 start = at;
                 is_after_space = false;
             }
@@ -164,7 +206,7 @@ impl<S: Sink> Pass<'_, S> {
             at += len;
         }
         if start < at {
-            self.encode_segment(SourceText::input(text), start, at, is_after_space);
+            self.encode_segment(start, at, is_after_space);
         }
         at
     }
@@ -179,28 +221,26 @@ impl<S: Sink> Pass<'_, S> {
         is_after_space: bool,
         normalized: &mut Rewritten<'_>,
     ) -> usize {
-        self.drain(SourceText::input(self.text));
-        let end = self.next_cut(at);
+        self.drain();
+        let mut end = self.next_cut(at);
         // After an escaped space in the input itself, a word need not start at a cut.
         if memchr::memmem::find(&self.text[at..end], ESCAPED_SPACE).is_some() {
-            normalized.reset(self.offset + start, S::SPANS);
-            self.normalizer.normalize(&self.text[start..], !is_after_space, normalized);
-            let source = SourceText::normalized(normalized, is_after_space);
-            let mut at = 0;
-            while at < source.text.len() {
-                let start = at;
-                at += word_len(&source.text[start..]);
-                self.search(source, start, at, false, None);
-            }
-            return self.text.len();
+            end = self.text.len();
         }
-
         normalized.reset(self.offset + start, S::SPANS);
         self.normalizer.normalize(&self.text[start..end], !is_after_space, normalized);
+        let covered = self.scratch.unigram.tracer.covered;
         let len = normalized.text.len();
-        // Making a key reads all of its bytes, even past the end.
-        normalized.push(&[0; KEY_LEN], 0..0);
-        self.encode_normalized(SourceText::normalized(normalized, is_after_space), len);
+        let mut at = 0;
+        while at < len {
+            let start = at;
+            at += word_len(&normalized.text[start..]);
+            self.search(&normalized.text[start..at], false, None, |from, to| {
+                let span = normalized.span(start + from..start + to);
+                // The first space also stands for those before it in the input.
+                if start + from == 0 && is_after_space { covered..span.end } else { span }
+            });
+        }
         if S::SPANS && len > 0 {
             self.scratch.unigram.tracer.covered = normalized.span(len - 1..len).end;
         }
@@ -232,49 +272,20 @@ impl<S: Sink> Pass<'_, S> {
         }
     }
 
-    /// Encodes the first `len` bytes of a normalized text.
-    fn encode_normalized(&mut self, source: SourceText<'_>, len: usize) {
-        let text = source.text;
-        let mut is_after_space = false;
-        let mut start = 0;
-        let mut at = 0;
-        let mut before = None;
-        let mut ticker = Ticker::default();
-        while at < len
-            && let Some((character, char_len)) = utf8::decode_valid(text, at)
-        {
-            ticker.tick();
-            if before.is_some_and(|before| !self.cuts.pairs.meet(before, character)) {
-                self.encode_segment(source, start, at, is_after_space);
-                start = at;
-                is_after_space = false;
-            }
-            before = Some(character);
-            at += char_len;
-            if character == ESCAPED_SPACE_CODE_POINT && at == start + char_len {
-                // A normalized text has an escaped space before every word, and nowhere else.
-                start = at;
-                is_after_space = true;
-                before = None;
-            }
-        }
-        if start < len {
-            self.encode_segment(source, start, len, is_after_space);
-        }
-        self.drain(source);
-    }
-
     /// Starts the look-up of a segment if it is short; otherwise pushes its tokens.
     #[inline(always)]
-    fn encode_segment(&mut self, source: SourceText<'_>, start: usize, end: usize, is_after_space: bool) {
-        match source.text[start..].first_chunk().filter(|_| end - start <= MAX_LEN) {
-            Some(bytes) => {
-                self.queue(Key::of(bytes, end - start).marked(is_after_space), start);
+    fn encode_segment(&mut self, start: usize, end: usize, is_after_space: bool) {
+        match Key::new(self.text, start, end) {
+            Some(key) => {
+                self.queue(key.marked(is_after_space), start);
                 if self.scratch.probes.len() >= BLOCK_LEN {
-                    self.drain(source);
+                    self.drain();
                 }
             }
-            None => self.encode_rare_segment(source, start, end, is_after_space),
+            None => {
+                self.drain();
+                self.search_input(start, end, is_after_space, None);
+            }
         }
     }
 
@@ -284,62 +295,59 @@ impl<S: Sink> Pass<'_, S> {
         self.scratch.probes.push(&self.scratch.cache, key, start);
     }
 
-    /// The same for a segment that is long or near the end of the text.
-    #[inline(never)]
-    fn encode_rare_segment(&mut self, source: SourceText<'_>, start: usize, end: usize, is_after_space: bool) {
-        self.drain(source);
-        let segment = &source.text[start..end];
-        let mut bytes = [0; KEY_LEN];
-        match bytes.get_mut(..segment.len()).filter(|_| segment.len() <= MAX_LEN) {
-            Some(prefix) => {
-                prefix.copy_from_slice(segment);
-                self.queue(Key::of(&bytes, segment.len()).marked(is_after_space), start);
-            }
-            None => self.search(source, start, end, is_after_space, None),
-        }
-    }
-
     /// Pushes the tokens of all queued segments.
     #[inline(never)]
-    fn drain(&mut self, source: SourceText<'_>) {
+    fn drain(&mut self) {
         interrupt::check();
         for at in 0..self.scratch.probes.len() {
             let (probe, start) = self.scratch.probes.get(at);
             let end = start + probe.key.word_len();
             let is_after_space = probe.key.is_marked();
-            if self.push_cached(source, start, end, is_after_space, probe) {
+            if self.push_cached(start, end, is_after_space, probe) {
                 self.scratch.unigram.after_unknown = false;
             } else {
-                self.search(source, start, end, is_after_space, Some(probe));
+                self.search_input(start, end, is_after_space, Some(probe));
             }
         }
         self.scratch.probes.clear();
     }
 
-    /// Finds and pushes the tokens of a segment, and caches them if it has a probe.
+    /// Finds and pushes the tokens of a segment of the input, and caches them if it has a probe.
     #[inline(never)]
-    fn search(&mut self, source: SourceText<'_>, start: usize, end: usize, is_after_space: bool, probe: Option<Probe>) {
+    fn search_input(&mut self, start: usize, end: usize, is_after_space: bool, probe: Option<Probe>) {
+        let place = self.scratch.unigram.tracer.place(start, end, is_after_space);
+        self.search(&self.text[start..end], is_after_space, probe, |from, to| place.span(from, to));
+    }
+
+    /// The same for any segment, given the span of each range of it.
+    #[inline(always)]
+    fn search(
+        &mut self,
+        text: &[u8],
+        is_after_space: bool,
+        probe: Option<Probe>,
+        span: impl Fn(usize, usize) -> Range<usize>,
+    ) {
         let UnigramScratch { lattice, segment, ids, after_unknown, unknown_score, tracer, .. } =
             &mut self.scratch.unigram;
         segment.clear();
         if is_after_space {
             segment.extend_from_slice(ESCAPED_SPACE);
         }
-        append_text(segment, &source.text[start..end]);
+        append_text(segment, text);
 
         ids.clear();
         let unknown = self.candidates.unknown;
         let mut has_unknown = false;
         let mut known_score = 0.0;
         let mut at = 0;
-        let place = tracer.place(source, start, end, is_after_space);
         let score =
             self.candidates.best_path(self.vocabulary, segment, 0.0, Some(&self.cuts.bounds), lattice, |id, len| {
                 let is_unknown = id == unknown;
                 has_unknown |= is_unknown;
                 known_score += if is_unknown { 0.0 } else { self.candidates.score(id) };
                 if S::SPANS {
-                    tracer.joined.push(id, unknown, place.span(at, at + len), self.sink);
+                    tracer.joined.push(id, unknown, span(at, at + len), self.sink);
                     at += len;
                 } else if !(is_unknown && *after_unknown) {
                     self.sink.push(id, 0..0);
@@ -357,14 +365,7 @@ impl<S: Sink> Pass<'_, S> {
 
     /// Pushes the tokens of a segment, if they are cached.
     #[inline(always)]
-    fn push_cached(
-        &mut self,
-        source: SourceText<'_>,
-        start: usize,
-        end: usize,
-        is_after_space: bool,
-        probe: Probe,
-    ) -> bool {
+    fn push_cached(&mut self, start: usize, end: usize, is_after_space: bool, probe: Probe) -> bool {
         if !S::SPANS {
             return self.scratch.cache.push(probe, &[], self.sink);
         }
@@ -381,7 +382,7 @@ impl<S: Sink> Pass<'_, S> {
             }
         };
         tracer.joined.flush(self.candidates.unknown, self.sink);
-        let place = tracer.place(source, start, end, is_after_space);
+        let place = tracer.place(start, end, is_after_space);
         if let Some((&last, others)) = ids.split_last() {
             let mut at = 0;
             for &id in others {

@@ -95,6 +95,14 @@ pub(crate) struct ClassSet([u64; 4]);
 
 heap_bytes!(Alphabet: bounds, spans; ClassSet);
 
+impl FromIterator<u8> for ClassSet {
+    fn from_iter<T: IntoIterator<Item = u8>>(classes: T) -> Self {
+        let mut set = Self::default();
+        classes.into_iter().for_each(|class| set.insert(class));
+        set
+    }
+}
+
 impl ClassSet {
     pub(crate) fn insert(&mut self, class: u8) {
         self.0[usize::from(class >> 6)] |= 1 << (class & 63);

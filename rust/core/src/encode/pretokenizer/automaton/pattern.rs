@@ -2,7 +2,7 @@
 //!
 //! Sets contain *symbols*. If a pattern names a Unicode category, llama.cpp matches it over collapsed text, in which
 //! one byte per category replaces every non-ASCII code point. Otherwise symbols are code points, with a vertical tab
-//! for all non-ASCII whitespace. Either way, `\s`, `\d` and ranges are ASCII only.
+//! for all non-ASCII whitespace. Either way, `\s` and ranges are ASCII only.
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split` and `unicode_regex_split_stl`; the grammar is ECMA-262 as
 //! `std::regex` reads it.
@@ -254,7 +254,6 @@ impl Parser {
         match self.next() {
             Some('s') => whitespace,
             Some('S') => whitespace.complement(),
-            Some('d') => with("0123456789", &[]),
             Some('r') => single('\r'),
             Some('n') => single('\n'),
             Some('t') => single('\t'),

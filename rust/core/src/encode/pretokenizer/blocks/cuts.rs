@@ -1,17 +1,20 @@
 //! Finds one piece at a time, for pieces whose end the masks of a block do not decide.
 //!
-//! An automaton matches the last pattern of a shape. The patterns before it have cut out numbers and runs of isolated
-//! characters, so the automaton must not look past the next such cut. A pattern after it cuts numbers again; they are
-//! cut here directly, so that the automaton does not run through a whole number for each of its pieces.
+//! The first patterns of some shapes cut out numbers and runs of isolated characters, and the others must not look past
+//! the next such cut. Each of these finds its first piece in the first piece of the one before it; that of the last one
+//! is the result.
 //!
-//! Complexity: linear in the text for all calls in total. The starts of the calls ascend, so both look-aheads only move
-//! forward.
+//! Complexity: linear in the text for all calls in total. The starts of the calls ascend, the look-aheads only move
+//! forward, and no pattern looks at a piece again before the start is past it.
 
-use crate::encode::pretokenizer::automaton::Automaton;
-use crate::encode::pretokenizer::shape::{Digits, Shape};
+use crate::encode::pretokenizer::automaton::{Automaton, FailedRun};
+use crate::encode::pretokenizer::shape::Shape;
 use crate::text::unicode::{self, utf8};
 
-/// A character that is cut out before the pattern sees the text.
+/// The most patterns that find pieces between cuts.
+const MAX_PATTERNS: usize = 3;
+
+/// A character that is cut out before other patterns see the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
     Number,
@@ -21,40 +24,44 @@ enum Cut {
 /// The cuts of a text found so far.
 pub(super) struct Cuts<'a> {
     shape: Shape,
-    automaton: &'a Automaton,
+    automata: &'a [Automaton],
     text: &'a [u8],
     /// The first cut at or after the last start, or the end of the text.
     next: usize,
     /// The end of the latest run of isolated characters.
     run_end: usize,
+    /// For each pattern between cuts, the end of its latest piece.
+    ends: [usize; MAX_PATTERNS],
 }
 
 impl<'a> Cuts<'a> {
-    /// `automaton` matches the pattern of `shape`; `text` is canonical UTF-8.
-    pub(super) fn new(shape: Shape, automaton: &'a Automaton, text: &'a [u8]) -> Self {
-        Self { shape, automaton, text, next: 0, run_end: 0 }
+    /// `automata` match the patterns of `shape`; `text` is canonical UTF-8.
+    pub(super) fn new(shape: Shape, automata: &'a [Automaton], text: &'a [u8]) -> Self {
+        Self { shape, automata, text, next: 0, run_end: 0, ends: [0; MAX_PATTERNS] }
     }
 
     /// The end of the piece that starts at `start`.
     #[inline(never)]
     pub(super) fn piece_end(&mut self, start: usize) -> usize {
-        if !self.shape.digits_first && !self.shape.words.isolates_first() {
-            return self.automaton.piece_end(self.text, start, self.text.len());
+        let Shape { digits_first, words, .. } = self.shape;
+        let num_cutting = usize::from(digits_first) + usize::from(words.isolates_first());
+        let mut end = self.text.len();
+        if num_cutting > 0 {
+            end = match self.cut_at(start) {
+                Some((Cut::Number, _)) => {
+                    return self.automata[0].piece_end(self.text, start, end, &mut FailedRun::default());
+                }
+                Some((Cut::Isolated, _)) => self.run_end(start),
+                None => self.next_cut(start),
+            };
         }
-
-        let next = self.next_cut(start);
-        if next > start {
-            let number_end = self.number_end(start, next);
-            return number_end.unwrap_or_else(|| self.automaton.piece_end(self.text, start, next));
-        }
-
-        match self.cut_at(start) {
-            Some((Cut::Isolated, _)) => {
-                let run_end = self.run_end(start);
-                self.automaton.piece_end(self.text, start, run_end)
+        for (automaton, last) in self.automata[num_cutting..].iter().zip(&mut self.ends) {
+            if *last <= start {
+                *last = automaton.piece_end(self.text, start, end, &mut FailedRun::default());
             }
-            _ => self.digits_end(start),
+            end = *last;
         }
+        end
     }
 
     /// The first cut at or after `start`, or the end of the text.
@@ -75,20 +82,7 @@ impl<'a> Cuts<'a> {
         self.run_end
     }
 
-    /// The end of the digits that are cut out together, starting at `start`.
-    fn digits_end(&self, start: usize) -> usize {
-        let max_digits = if self.shape.digits == Digits::Single { 1 } else { 3 };
-        let mut at = start;
-        for _ in 0..max_digits {
-            match self.cut_at(at) {
-                Some((Cut::Number, len)) => at += len,
-                _ => break,
-            }
-        }
-        at
-    }
-
-    /// What the character at `at` is if it is cut out before the pattern sees the text, and its length.
+    /// What the character at `at` is if it is cut out before other patterns see the text, and its length.
     fn cut_at(&self, at: usize) -> Option<(Cut, usize)> {
         count_steps!(1);
         let (code_point, len) = utf8::decode_valid(self.text, at)?;
@@ -98,38 +92,5 @@ impl<'a> Cuts<'a> {
             let is_isolated = self.shape.words.isolates_first() && self.shape.words.isolates(code_point);
             is_isolated.then_some((Cut::Isolated, len))
         }
-    }
-
-    /// The end of the piece that starts at `start`, if it is a number, or a space before one, that is split further
-    /// after the pattern has matched it. `end` is the next cut.
-    fn number_end(&self, start: usize, end: usize) -> Option<usize> {
-        let text = &self.text[..end];
-        let number_len = |at| {
-            count_steps!(1);
-            let (code_point, len) = utf8::decode_valid(text, at)?;
-            unicode::flags(code_point).is_number().then_some(len)
-        };
-        let has_three =
-            |at: usize| text[at..].first_chunk::<3>().is_some_and(|three| three.iter().all(u8::is_ascii_digit));
-
-        let mut at = start + usize::from(text[start] == b' ');
-        let has_space = at > start;
-        if self.shape.digits_first || number_len(at).is_none() {
-            return None;
-        }
-
-        // For Falcon, the space stays with a number only if the number does not start with three ASCII digits.
-        let keeps_space = self.shape.digits == Digits::RunsThenThrees;
-        if has_space && (!keeps_space || has_three(at)) {
-            return Some(at);
-        }
-
-        if has_three(at) {
-            return Some(at + 3);
-        }
-        while let Some(len) = number_len(at).filter(|_| !has_three(at)) {
-            at += len;
-        }
-        Some(at)
     }
 }

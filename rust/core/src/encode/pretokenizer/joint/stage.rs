@@ -7,7 +7,7 @@
 //! Complexity: an attempt that fails is repeated from the next character, so one character may take time quadratic in
 //! the number of characters held, which is at most [`MAX_HELD`].
 
-use crate::encode::pretokenizer::automaton::Automaton;
+use crate::encode::pretokenizer::automaton::{Automaton, DEAD};
 use crate::encode::pretokenizer::digits::DigitGroups;
 
 /// The most characters that the stages hold in total.
@@ -105,7 +105,7 @@ impl Walk<'_> {
         }
         let state = &mut self.states[at];
         if let Event::Char(class) = event
-            && next != Automaton::DEAD_ROW
+            && next != DEAD
         {
             state.row = next;
             state.held.push(class);
