@@ -1,14 +1,15 @@
 //! How far the pieces of an unfinished text are settled.
 //!
-//! A text is cut between two adjacent characters if
-//! 1. no attempt of any pattern takes both. Then each pattern starts an attempt after the cut, as at the start of a
-//!    text, and what comes after the cut is split as in the whole text;
-//! 2. no pattern looks ahead after the first of the two. Then what comes before the cut is split as in the whole text,
-//!    although it ends at the cut;
-//! 3. the first one by itself is a match of some pattern, whatever follows it. So a match of that pattern ends there,
-//!    and with it a piece.
+//! A text is cut between two adjacent characters if a pattern surely ends or starts a match there, and if for this pattern
+//! and all before it
+//! 1. no attempt takes both characters. Then each pattern starts an attempt after the cut, as at the start of a text, and
+//!    what comes after the cut is split as in the whole text;
+//! 2. none looks ahead after the first of the two. Then what comes before the cut is split as in the whole text, although
+//!    it ends at the cut.
 //!
-//! All three follow from the classes of the two characters. Digits that a rule groups stay together.
+//! A match is sure if it is one character, whatever follows it. The patterns after that one see a piece that ends.
+//!
+//! All of this follows from the classes of the two characters. Digits that a rule groups stay together.
 //!
 //! Complexity: linear in the distance from the last cut to the end of the text, for each pattern.
 
@@ -30,7 +31,7 @@ struct Settling {
     stage: Stage,
     /// For each class, those of which a character may have to stay with one before it (1 and 2).
     joined: Vec<ClassSet>,
-    /// The classes whose characters are matches by themselves (3).
+    /// The classes whose characters are matches by themselves.
     alone: ClassSet,
 }
 
@@ -63,12 +64,18 @@ impl SettledPieces {
 
     /// Whether the pieces of a text are settled between two adjacent characters.
     fn is_cut(&self, before: u32, after: u32) -> bool {
-        let is_joined = |pattern: &Settling| {
-            let Settling { stage, joined, .. } = pattern;
-            joined[usize::from(stage.class(before))].contains(stage.class(after))
-        };
-        let is_alone = |Settling { stage, alone, .. }: &Settling| alone.contains(stage.class(before));
-        !self.0.iter().any(is_joined) && self.0.iter().any(is_alone)
+        for Settling { stage, joined, alone } in &self.0 {
+            let [before, after] = [before, after].map(|code_point| stage.class(code_point));
+            if joined[usize::from(before)].contains(after) {
+                return false;
+            }
+            // The first group of a run of digits stays with the text before it.
+            let is_start = matches!(stage, Stage::Pattern(_)) && alone.contains(after);
+            if is_start || alone.contains(before) {
+                return true;
+            }
+        }
+        false
     }
 }
 
