@@ -18,10 +18,10 @@ use super::digits::DigitGroups;
 use super::joint::Stage;
 use super::splitter::stages;
 use crate::text::unicode::utf8;
-use crate::vocabulary::families::Family;
+use crate::vocabulary::families::{Family, LINES};
 use crate::work::interrupt::Ticker;
 
-/// What the patterns of a family say about adjacent characters.
+/// What the patterns of a family say about adjacent characters; nothing for [`LINES`].
 #[derive(Debug)]
 pub(crate) struct SettledPieces(Vec<Settling>);
 
@@ -40,12 +40,16 @@ heap_bytes!(SettledPieces: 0; Settling: stage, joined, alone);
 impl SettledPieces {
     /// Compiles the patterns of a family.
     pub(crate) fn new(family: &Family) -> Self {
-        Self(stages(family).into_iter().map(Settling::new).collect())
+        let stages = if family.patterns == [LINES] { Vec::new() } else { stages(family) };
+        Self(stages.into_iter().map(Settling::new).collect())
     }
 
     /// The last settled boundary of `text`; 0 if there is none. `text` is canonical UTF-8, and starts at such a
     /// boundary or at the start of a fragment.
     pub(crate) fn last_cut(&self, text: &[u8]) -> usize {
+        if self.0.is_empty() {
+            return last_line(text);
+        }
         let mut end = text.len();
         let mut after = None;
         let mut ticker = Ticker::default();
@@ -77,6 +81,12 @@ impl SettledPieces {
         }
         false
     }
+}
+
+/// Where the last line, or the last run of newlines, starts. It is all that may continue.
+fn last_line(text: &[u8]) -> usize {
+    let ends_line = text.last() == Some(&b'\n');
+    text.iter().rposition(|&byte| (byte == b'\n') != ends_line).map_or(0, |before| before + 1)
 }
 
 impl Settling {
