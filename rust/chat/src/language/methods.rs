@@ -64,12 +64,12 @@ fn string(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     Ok(Value::string(this.as_text(run)?.into_owned()))
 }
 
-/// The places that `start:stop:step` means in something of this length. What is left out is undefined, without a name.
+/// The places that `start:stop:step` means in something of this length. What is left out is an argument with an empty name.
 fn places(args: &Args, len: usize) -> Outcome<impl Iterator<Item = usize> + Clone + use<>> {
     args.check_len(2, 4)?;
     let len = len as i64;
     let part = |at: usize, default: i64| match args.at(at)? {
-        Value::Undefined(None) => Ok(default),
+        Value::KwArg(left_out) if left_out.name.text.is_empty() => Ok(default),
         _ if at == 1 => args.int(at),
         value => value.as_int(),
     };

@@ -252,6 +252,7 @@ mod tests {
             assert_eq!(text, expected, "{slice}");
         }
         assert!(render("{{ [1][::0] }}", Value::None).is_err());
+        assert!(render("{{ [1][([]|first):] }}", Value::None).is_err());
     }
 
     #[test]

@@ -220,7 +220,12 @@ impl Parser<'_> {
     /// What is between brackets, up to the end: an expression, a slice, or nothing.
     fn subscript(&mut self, object: Expression) -> Result<Node, Error> {
         let at = self.place();
-        let blank = || Expression { at, node: Node::Blank };
+        // No argument of a template has this name.
+        let nameless = self.name(b"");
+        let blank = || {
+            let nothing = Expression { at, node: Node::Blank };
+            Expression { at, node: Node::KeywordArgument(nameless, Box::new(nothing)) }
+        };
         let mut parts = Vec::new();
         let mut is_slice = false;
         while !self.takes("]") {
@@ -233,12 +238,12 @@ impl Parser<'_> {
             }
         }
         let mut parts = parts.into_iter();
-        let mut part = || parts.next().unwrap_or_else(blank);
         if is_slice {
-            let arguments = vec![part(), part(), part()];
+            let arguments = (0..3).map(|_| parts.next().unwrap_or_else(blank)).collect();
             return Ok(Node::Filter(Box::new(object), (self.name(b"slice"), Some(arguments))));
         }
-        Ok(Node::Item(Box::new([object, part()])))
+        let index = parts.next().unwrap_or(Expression { at, node: Node::Blank });
+        Ok(Node::Item(Box::new([object, index])))
     }
 
     /// Arguments in parentheses.
