@@ -1,4 +1,4 @@
-//! What a caller passes: JSON whose strings know whose they are.
+//! What a caller passes: JSON whose strings know who wrote them.
 //!
 //! The rules of llama-server read and rewrite this; the template language gets its [values](crate::language) from it.
 //! Objects keep the order in which keys were added.

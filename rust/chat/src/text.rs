@@ -6,8 +6,8 @@
 //! A run also knows whether a *part* begins with it. Parts are what llama.cpp's strings consist of (`jinja::string`):
 //! concatenation appends parts, and `capitalize` and `title` work on each part by itself, which shows in the text.
 //!
-//! Source: `common/jinja/string.cpp` of llama.cpp. Deviations: 1. An origin says which string of the caller a byte comes
-//! from, and not only whether it is one. 2. Origins survive `split`, `join`, `replace` and `tojson`, where llama.cpp's
+//! Source: `common/jinja/string.cpp` of llama.cpp. Deviations: 1. An origin says which message a byte belongs to,
+//! and not only whether the caller wrote it. 2. Origins survive `split`, `join`, `replace` and `tojson`, where llama.cpp's
 //! flag gets lost. 3. There are no empty parts.
 //!
 //! Time: each operation takes O(bytes + runs) of what it reads and writes.

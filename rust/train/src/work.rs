@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ggtok_core::internals::{Jobs, Producer, interrupt, share};
 
-/// Calls `step` for all numbers below `len`, `run` of them at a time, on several threads, each with its own state. Returns
-/// the states.
+/// Calls `step` for all numbers below `len`, `run` of them at a time, on several threads, each with its own state.
+/// Returns the states.
 pub(super) fn work<S: Send>(
     threads: usize,
     len: usize,

@@ -44,7 +44,7 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-/// Reads one value of a caller's.
+/// Reads one value. Its strings and keys are the caller's.
 struct Reader;
 
 impl<'de> Visitor<'de> for Reader {

@@ -64,7 +64,8 @@ fn string(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     Ok(Value::string(this.as_text(run)?.into_owned()))
 }
 
-/// The places that `start:stop:step` means in something of this length. What is left out is an argument with an empty name.
+/// The places that `start:stop:step` means in something of this length. A bound that is left out is an argument with an
+/// empty name.
 fn places(args: &Args, len: usize) -> Outcome<impl Iterator<Item = usize> + Clone + use<>> {
     args.check_len(2, 4)?;
     let len = len as i64;

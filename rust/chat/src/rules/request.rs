@@ -29,7 +29,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request with the fields of a body. Strings in its messages become the caller's, in their message.
+    /// A request with the fields of a body. The origin of each string in a message says which message it is.
     pub fn from_body(mut body: Json) -> Self {
         let num_bytes = body.num_bytes();
         let messages = if let Json::Object(body) = &mut body { body.get_mut("messages") } else { None };

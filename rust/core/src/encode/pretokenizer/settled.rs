@@ -1,15 +1,17 @@
 //! How far the pieces of an unfinished text are settled.
 //!
-//! A text is cut between two adjacent characters if a pattern surely ends or starts a match there, and if for this pattern
-//! and all before it
-//! 1. no attempt takes both characters. Then each pattern starts an attempt after the cut, as at the start of a text, and
-//!    what comes after the cut is split as in the whole text;
-//! 2. none looks ahead after the first of the two. Then what comes before the cut is split as in the whole text, although
-//!    it ends at the cut.
+//! A text is cut between two adjacent characters if a pattern surely ends or starts a match there, and if two things
+//! hold for this pattern and all before it:
+//! 1. No attempt takes both characters. So each pattern starts an attempt after the cut, as at the start of a text, and
+//!    what comes after the cut is split as in the whole text.
+//! 2. No attempt looks ahead after the first of the two. So what comes before the cut is split as in the whole text,
+//!    although it ends at the cut.
 //!
-//! A match is sure if it is one character, whatever follows it. The patterns after that one see a piece that ends.
+//! A match is sure if one character is a match by itself, whatever follows it. The patterns after this one never see
+//! both characters in one piece.
 //!
-//! All of this follows from the classes of the two characters. Digits that a rule groups stay together.
+//! All of this follows from the classes of the two characters. Digits that a rule groups stay together. Of a pattern
+//! that takes whole lines ([`LINES`]), only the last line or run of newlines may continue.
 //!
 //! Complexity: linear in the distance from the last cut to the end of the text, for each pattern.
 
@@ -25,7 +27,7 @@ use crate::work::interrupt::Ticker;
 #[derive(Debug)]
 pub(crate) struct SettledPieces(Vec<Settling>);
 
-/// A pattern.
+/// What one pattern says.
 #[derive(Debug)]
 struct Settling {
     stage: Stage,
