@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntFlag
 from functools import cached_property
+from itertools import count
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple, overload
 
@@ -23,6 +24,7 @@ from .._ggtok import (
     pieces,
     settings,
     special_ids,
+    texts,
     token,
     vocab_size,
 )
@@ -213,7 +215,10 @@ class Vocab(Immutable, Sequence[Token]):
         return Token(int(index), text.decode("utf-8", "surrogateescape"), score, TokenAttribute(bits))
 
     def __iter__(self) -> Iterator[Token]:
-        return (self[id] for id in range(list_size(self._core)))
+        bits = attributes(self)
+        attribute = {some: TokenAttribute(some) for some in {*bits}}.__getitem__
+        decoded = (text.decode("utf-8", "surrogateescape") for text in texts(self._core))
+        return map(Token, count(), decoded, scores(self), map(attribute, bits))
 
     def __contains__(self, item: object) -> bool:
         if isinstance(item, (str, bytes)):

@@ -60,8 +60,8 @@ def _texts(tokenizer: BaseTokenizer, library: Library) -> Iterator[list[str]]:
     for unknown in (char for char in RARE if not library.ids(char)):
         yield [unknown.join(side.decode("utf-8", "replace") for side in rule) for rule in sides]
     shapes: dict[str, str] = {}
-    for id in range(len(tokenizer.vocab)):
-        text = tokenizer.piece(id).decode("utf-8", "replace")
+    for piece in tokenizer.vocab.pieces:
+        text = piece.decode("utf-8", "replace")
         if 1 < len(text) <= MAX_TOKEN and text not in library.added and len(shapes) < MAX_SHAPES:
             shapes.setdefault(_shape(text), text)
     for text in shapes.values():

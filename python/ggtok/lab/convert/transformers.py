@@ -13,7 +13,7 @@ from typing import Any
 from ...tokenizer.base import BaseTokenizer
 from ...tokenizer.keys import CHAT_TEMPLATE
 from ...tokenizer.metadata import Scalar
-from ...tokenizer.vocab import TokenAttribute, special_texts
+from ...tokenizer.vocab import TokenAttribute, ids_with, special_texts
 from . import tokenizers_json
 
 UNLIMITED = 10**30
@@ -26,7 +26,7 @@ def files(tokenizer: BaseTokenizer) -> dict[str, bytes]:
     special = special_texts(vocab)
     if vocab.kind == "wordpiece" and "bos_token" in special:
         special["cls_token"] = special["bos_token"]
-    control = [token.text for token in vocab if TokenAttribute.CONTROL in token.attributes]
+    control = [vocab[id].text for id in ids_with(vocab, any_of=TokenAttribute.CONTROL)]
     length = metadata.get(f"{metadata.get('general.architecture')}.context_length")
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",

@@ -13,7 +13,7 @@ from ...tokenizer.base import BaseTokenizer
 from ...tokenizer.check import NOT_IN_UTF8
 from ...tokenizer.vocab import TokenAttribute, attributes, scores
 
-UNKNOWN, UNUSED, NORMAL, CONTROL, USER_DEFINED, BYTE, _, LSTRIP, RSTRIP, _ = TokenAttribute
+UNKNOWN, UNUSED, NORMAL, CONTROL, USER_DEFINED, BYTE, _, LSTRIP, RSTRIP, _ = map(int, TokenAttribute)
 
 SPACE = "\u2581"
 """What SentencePiece writes for a space."""
@@ -96,12 +96,11 @@ class Vocabulary:
     @cached_property
     def special(self) -> list[Special]:
         """Control, unknown and user-defined tokens. One that is user-defined and ends generation is control."""
-        control, lstrip, rstrip = (CONTROL | UNKNOWN).value, LSTRIP.value, RSTRIP.value
-        special = control | USER_DEFINED.value
+        control = CONTROL | UNKNOWN
         return [
-            Special(id, self.texts[id], bool(bits & control), bool(bits & lstrip), bool(bits & rstrip))
+            Special(id, self.texts[id], bool(bits & control), bool(bits & LSTRIP), bool(bits & RSTRIP))
             for id, bits in enumerate(self.attributes)
-            if bits & special
+            if bits & (control | USER_DEFINED)
         ]
 
     @property
