@@ -7,6 +7,7 @@ project). Tests that need it are skipped if it is absent, and the last lines of 
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import shlex
@@ -45,7 +46,14 @@ settings.register_profile("fast", max_examples=30, deadline=None, derandomize=Tr
 settings.register_profile(
     "thorough", max_examples=5000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile(os.environ.get("GGTOK_HYPOTHESIS") or "fast")
+PROFILE = os.environ.get("GGTOK_HYPOTHESIS") or "fast"
+settings.load_profile(PROFILE)
+
+
+def pytest_collection_finish() -> None:
+    """What is collected lives to the end. Without looking through all of it for garbage, the tests take 8 % less."""
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 50)
 
 
 def shared_files(pattern: str) -> list[Any]:

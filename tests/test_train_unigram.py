@@ -7,6 +7,7 @@ import random
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +34,20 @@ def trained(texts: Iterable[str] = LATIN, size: int = 38, **settings: Any) -> gg
     return ggtok.train(texts, kind="unigram", vocab_size=size, **settings)
 
 
-def texts() -> Iterable[str]:
+SEPARATOR = "\ue000"
+"""A private-use character, which no rule has."""
+
+
+@cache
+def batches() -> list[list[str]]:
     """Every code point by itself, decomposed characters, and random texts of those."""
     points = [chr(point) for point in range(1, 0x110000) if not 0xD800 <= point < 0xE000]
-    yield from points
     decomposed = [unicodedata.normalize(form, point) for point in points for form in ("NFD", "NFKD")]
     decomposed = [text for text in decomposed if len(text) > 1]
-    yield from decomposed
-    draw = random.Random(7)
-    for _ in range(20_000):
-        yield "".join(draw.choice(draw.choice((points, decomposed))) for _ in range(draw.randint(1, 6)))
+    draw, both = random.Random(7), (points, decomposed)
+    mixed = ["".join(draw.choice(draw.choice(both)) for _ in range(draw.randint(1, 6))) for _ in range(20_000)]
+    every = [*points, *decomposed, *mixed]
+    return [every[start : start + 4096] for start in range(0, len(every), 4096)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -52,17 +57,12 @@ def test_normalization_equals_that_of_sentencepiece(name: str) -> None:
     normalizer = package.SentencePieceNormalizer(
         rule_name=name, add_dummy_prefix=False, escape_whitespaces=False, remove_extra_whitespaces=False
     )
-    # A private-use character between texts, which no rule has.
-    batch: list[str] = []
-    for text in [*texts(), ""]:
-        batch.append(text)
-        if len(batch) == 4096 or not text:
-            joined = "\ue000".join(batch)
-            ours, theirs = _ggtok.apply_charsmap(charsmap, joined), normalizer.normalize(joined)
-            if ours != theirs:
-                rows = zip(batch, ours.split("\ue000"), theirs.split("\ue000"), strict=False)
-                raise AssertionError([row for row in rows if row[1] != row[2]][:5])
-            batch = []
+    for batch in batches():
+        joined = SEPARATOR.join(batch)
+        ours, theirs = _ggtok.apply_charsmap(charsmap, joined), normalizer.normalize(joined)
+        if ours != theirs:
+            rows = zip(batch, ours.split(SEPARATOR), theirs.split(SEPARATOR), strict=False)
+            raise AssertionError([row for row in rows if row[1] != row[2]][:5])
     assert len(charsmap) < 256_000  # sentencepiece's have up to 247,165 bytes
 
 
