@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -469,6 +470,8 @@ def test_info_adds_up(folder: Path, tmp_path: Path) -> None:
     page = found._repr_html_()
     assert f"{found.tokens:,}" in page
     assert "b.jsonl.gz" in page
+    heads = re.findall("<th [^>]*>([^<]*)</th>", page)
+    assert heads == ["corpus", "", "source", "documents", "tokens", "% of tokens", "bytes per token"]
     assert json.loads(json.dumps(found.to_dict()))["documents"] == 4000
     assert "0 more" not in page
 
