@@ -23,6 +23,7 @@ from ggtok import Tokenizer
 from ggtok.lab.explain import strip
 from ggtok.lab.explain.cells import cell_len
 from ggtok.lab.explain.step import KEYS, Walk
+from ggtok.lab.explain.trie import explain_trie, trie_sections
 from ggtok.lab.explain.units import face
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,6 +125,10 @@ def test_compare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     assert found["cuts"]["num_tokens_a"] == len(found["a"]["tokens"])
     monkeypatch.setenv("COLUMNS", "40")
     assert max(map(len, shown(capsys, "explain", "-p", TEXT, "--compare", *files).splitlines())) <= 40
+    monkeypatch.setenv("COLUMNS", "120")
+    lines = shown(capsys, "explain", "--all", "-p", TEXT, "--compare", *files).splitlines()
+    assert max(map(cell_len, lines)) <= 120
+    assert {line.index("spm: ") for line in lines if line.startswith("bpe: ")} == {61}  # side by side
 
 
 def test_trie(capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,6 +142,15 @@ def test_trie(capsys: pytest.CaptureFixture[str]) -> None:
         "Walk of 'union'",
     ):
         assert title in printed
+    rows = {
+        " ".join(line.split()) for line in shown(capsys, "explain", "-p", "hero", "--trie", "he", "hers").splitlines()
+    }
+    assert rows >= {
+        *("1 68 h 3 1 4 1 goes on", "5 6f o 1 ends: CHECK names another node"),
+        *("68 h 105 107 68 h no goes on", "65 e 103 100 65 e yes 0 goes on", "6f o 107 0 00 no ends: LCHECK differs"),
+    }
+    [packed] = [each for each in trie_sections(explain_trie(words)[0]) if each.title == "Packed as an XCDA"]
+    assert {(row.cells[1], row.mark) for row in packed.rows} == {("root", ""), ("node", ""), ("value", "won")}
     found = json.loads(shown(capsys, "explain", "--json", "-p", "union", "--trie", *words))
     assert [lookup["value"] for lookup in found["lookups"]] == [0, 1, 2, 3, 4, None]
 

@@ -323,6 +323,11 @@ def test_tokenizers_json_refuses_merges_of_other_texts() -> None:
             as_tokenizers(byte_level(tokens, merges))
 
 
+def test_tokenizers_json_refuses_bytes_that_are_not_utf8() -> None:
+    with pytest.raises(ConversionError, match=r"the text of token 257 is not UTF-8: b'a\\xff'"):
+        as_tokenizers(byte_level(["ab", "a\udcff"], ["a b"]))
+
+
 # sentencepiece
 
 
@@ -341,7 +346,7 @@ def test_sentencepiece(name: str) -> None:
     assert (model.unk_id(), model.eos_id()) == (vocab.unk_id, vocab.eos_id)
     assert model.bos_id() == (-1 if vocab.bos_id is None else vocab.bos_id)
     assert model.pad_id() == (0 if name == "unigram" else 1 if name == "nomic-bert-moe" else -1)
-    again = Tokenizer.from_sentencepiece(data)
+    again = Tokenizer.from_sentencepiece(io.BytesIO(data))
     ids = [[some.encode(text, add_special=False) for text in texts] for some in (again, tokenizer)]
     assert ids[0] == ids[1]
     assert [token.text for token in again.vocab] == [token.text for token in vocab]

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -150,9 +151,10 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(folder: Path, tmp_
     chance, codes, journal = random.Random(20), set[int](), tmp_path / "out" / "journal.jsonl"
     for kill in range(8):
         process = subprocess.Popen(command(folder, tmp_path / "out"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        if kill % 4:  # while it writes; the others hit it anywhere
+        is_writing = kill % 4 != 3  # the others hit it anywhere, perhaps after its end: so the first is sure to hit it
+        if is_writing:
             wait_for_growth(journal, process)
-        time.sleep(chance.uniform(0, 0.1 if kill % 4 else 1))
+        time.sleep(chance.uniform(0, 0.03 * kill if is_writing else 1))
         process.kill()
         codes.add(process.wait())
         process.communicate()
@@ -469,6 +471,8 @@ def test_info_adds_up(folder: Path, tmp_path: Path) -> None:
     page = found._repr_html_()
     assert f"{found.tokens:,}" in page
     assert "b.jsonl.gz" in page
+    heads = re.findall("<th [^>]*>([^<]*)</th>", page)
+    assert heads == ["corpus", "", "source", "documents", "tokens", "% of tokens", "bytes per token"]
     assert json.loads(json.dumps(found.to_dict()))["documents"] == 4000
     assert "0 more" not in page
 

@@ -164,6 +164,7 @@ DATED = "{{ strftime_now('%Y-%m-%d') }}{% for m in messages %}{{ m.role }}{{ m.c
 def test_a_template_is_told_the_day_of_the_first_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write(tmp_path / "in.jsonl", [{"messages": ASKED}])
     options: dict[str, Any] = {"tokenizer": "bpe", "format": "parquet", "messages": "messages"}
+    time.strptime("2001", "%Y")  # the first call in a process needs the real strftime
     monkeypatch.setattr(time, "strftime", lambda _: "2001-02-03")
     build([source], tmp_path / "out", template_text=DATED, **options)
     monkeypatch.undo()

@@ -197,6 +197,13 @@ def test_a_file_that_is_gone(folder: Path) -> None:
         surveyed(source, 1, counts_lines=True)
 
 
+def test_a_file_that_becomes_shorter_meanwhile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is beyond its end, which ends the search for the starts of lines."""
+    [source] = inputs(["b.jsonl"])
+    monkeypatch.setattr(Input, "status", lambda self: (100, 0))
+    assert surveyed(source, 10).cuts == ((0, 1),)
+
+
 def test_cuts_are_in_order() -> None:
     cuts = survey(b"ab\n" * 1000, 100, chunk=64).cuts
     assert len(cuts) == 30

@@ -435,7 +435,7 @@ def test_figures_of_the_page() -> None:
 def test_parts_until_all_are_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = ShardFiles(tmp_path, "shard")
     for suffix in (".bin", ".idx"):
-        files.open(suffix).write(b"data")
+        assert files.open(suffix).write(b"data") == 4
     parts = sorted(contents(tmp_path))
     assert len(parts) == 2
     assert all(map(PART.fullmatch, parts))

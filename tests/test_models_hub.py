@@ -7,9 +7,11 @@ import re
 import shutil
 import ssl
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import ggtok
@@ -145,6 +147,11 @@ def test_https(server: Web, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     assert Tokenizer.from_model(url) == Tokenizer.from_gguf(BPE)
     assert "no secure connection" in str(failure(url.replace("localhost", "127.0.0.1")))
+    # A Python that finds no certificates of the system takes certifi's.
+    monkeypatch.delenv("SSL_CERT_FILE")
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: SimpleNamespace(cafile=None, capath=None))
+    monkeypatch.setitem(sys.modules, "certifi", SimpleNamespace(where=lambda: str(certificate)))
+    assert Tokenizer.from_model(url) == Tokenizer.from_gguf(BPE)
 
 
 # offline
@@ -153,7 +160,8 @@ def test_https(server: Web, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 @pytest.mark.parametrize("value", ["1", "true", "yes"])
 def test_offline(server: Web, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     url = server.route("/m", lambda handler: handler.ranged(BPE))
-    assert "offline=True" in str(failure(url, offline=True))
+    error = failure(url, offline=True)
+    assert ("offline=True" in str(error), error.status) == (True, None)
     monkeypatch.setenv("GGTOK_OFFLINE", value)
     for offline in (None, False):
         assert "GGTOK_OFFLINE forbids the network" in str(failure(url, offline=offline))

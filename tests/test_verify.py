@@ -12,7 +12,9 @@ import shlex
 import subprocess
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 import ggtok
 import pytest
@@ -23,8 +25,9 @@ from ggtok.lab.verify import library
 from ggtok.lab.verify.aborts import abort
 from ggtok.lab.verify.binding import LAYOUTS, word_of_flags
 from ggtok.lab.verify.child import Child
+from ggtok.lab.verify.comparing import Comparing
 from ggtok.lab.verify.report import pack, unpack
-from ggtok.lab.verify.text_generator import ODD_UNITS
+from ggtok.lab.verify.text_generator import BEYOND_UNICODE, ODD_UNITS, TextGenerator, overlong
 from ggtok.lab.verify.verify import PART, _batches, _named
 
 SPM = VOCABULARIES / "spm.gguf"
@@ -388,18 +391,49 @@ def test_progress_and_json(capfd: pytest.CaptureFixture[str], tmp_path: Path) ->
     found = ggtok.verify(TOKENIZERS["spm"], files=[path], seconds=0.2, progress=lambda *state: told.append(state))
     assert told[0] == (str(path), 0, 9)
     assert told[-1][0] == "made-up texts"
-    assert json.loads(json.dumps(found.to_dict()))["num_differences"] == 0
+    row = json.loads(json.dumps(found.to_dict()))
+    assert {*row} == {
+        *("library", "model", "overrides", "seed", "seconds", "texts", "calls"),
+        *("aborts", "num_differences", "num_unknown", "known", "differences"),
+    }
+    assert (row["library"]["path"], row["num_differences"]) == (found.library.path, 0)
     answers, texts = sum(found.calls.values()), sum(found.texts.values())
     end = f"· {answers:,} answers · {texts:,} texts · 0 differences"
     assert str(found).splitlines()[-1] == f"✓ identical to llama.cpp {found.library.release} {end}"
 
 
+@needs_llama_cpp
+def test_the_empty_text_is_compared_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bytes] = []
+    compare_texts = Comparing.compare_texts
+
+    def recorded(self: Comparing, texts: Sequence[bytes]) -> list[list[int]]:
+        compared.extend(texts)
+        return compare_texts(self, texts)
+
+    monkeypatch.setattr(Comparing, "compare_texts", recorded)
+    assert ggtok.verify(TOKENIZERS["spm"], seconds=0.1).agrees
+    assert b"" in compared
+
+
 def test_the_same_seed_makes_the_same_texts() -> None:
-    from random import Random
-
-    from ggtok.lab.verify.text_generator import TextGenerator
-
     first, second = (TextGenerator(Random("1"), [b"a", b"bc"], [b"<s>"]) for _ in range(2))
     texts = [first.text() for _ in range(300)]
     assert texts == [second.text() for _ in range(300)]
     assert any(b"\xc0" in text for text in texts)
+
+
+def test_overlong_forms_have_the_bits_of_their_character() -> None:
+    for character in range(0x80):
+        for form in overlong(character):
+            first, *others = form
+            assert all(0x80 <= each < 0xC0 for each in others)
+            bits = f"{first:08b}"[len(form) + 1 :] + "".join(f"{each:08b}"[2:] for each in others)
+            assert int(bits, 2) == character
+
+
+def test_few_invalid_texts_are_beyond_unicode() -> None:
+    """llama.cpp aborts on these, and what else is in such a text is not compared."""
+    generator = TextGenerator(Random("1"), [b"a"], [b"<s>"])
+    texts = [generator.invalid_bytes(100) for _ in range(200)]
+    assert 0 < sum(any(each in text for each in BEYOND_UNICODE) for text in texts) < 30
