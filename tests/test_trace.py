@@ -17,7 +17,7 @@ from typing import Any
 import ggtok
 import ggtok.trace
 import pytest
-from conftest import BUILTIN, every_kind, shared_files
+from conftest import BUILTIN, VOCABULARIES, every_kind, shared_files
 from ggtok import GgtokError, Tokenizer
 from ggtok.lab.explain import compare, terminal
 from ggtok.lab.explain.cells import cell_len
@@ -233,6 +233,31 @@ def test_the_legend_is_that_of_the_pairs() -> None:
         assert {bool(drawing["pairs"]) for drawing in told} == {True, False}
         for drawing in told:
             assert (word in drawing["legend"]) == bool(drawing["legend"]) == bool(drawing["pairs"])
+
+
+@pytest.mark.parametrize("kind", ["bpe", "spm"])
+@given(data=st.data())
+def test_a_word_becomes_one_token_or_several(kind: str, data: st.DataObject) -> None:
+    """What is said of a word fits the symbols that its merges end in."""
+    vocab, tokenizer = strategies.drawn(kind, data)
+    story = Story(tokenizer.explain(data.draw(strategies.texts(vocab))))
+    for told in story.told(story.units).values():
+        if told["drawing"]["kind"] == "tree" and len(told["drawing"]["letters"]["cells"]) > 1:
+            [leaf, *others] = told["drawing"]["leaves"]
+            is_one = not others and len(leaf["tokens"]) == 1
+            assert ("one token, " in told["whole"]) == is_one, told["whole"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rewrites", "is_said"),
+    [("a a", True, True), (" a", True, False), ("a a", False, False), (" a", False, False)],
+)
+def test_a_space_in_front_is_told_if_it_was_put_there(text: str, rewrites: bool, is_said: bool) -> None:
+    settings = dict.fromkeys(("add_space_prefix", "remove_extra_whitespaces"), rewrites)
+    overrides = {f"tokenizer.ggml.{name}": value for name, value in settings.items()}
+    story = Story(Tokenizer.from_gguf(VOCABULARIES / "unigram.gguf", overrides=overrides).explain(text))
+    told = [each["whole"] for each in story.told(story.units).values() if each["title"] == "Rewriting"]
+    assert ["is put in front" in whole for whole in told] == [is_said]
 
 
 def test_two_candidates_are_told() -> None:

@@ -2,12 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use ggtok_core::{Interrupted, interruptible};
+use ggtok_core::vocab::{Definition, StringIndex};
+use ggtok_core::{Interrupted, Tokenizer, interruptible};
 use proptest::prelude::*;
 
 use super::{
-    BpeSettings, BpeTrainer, Likelihood, Phase, SpecialToken, SpmSettings, SpmTrainer, TrainError, Trained,
+    BpeSettings, BpeTrainer, Extender, Likelihood, Phase, SpecialToken, SpmSettings, SpmTrainer, TrainError, Trained,
     WordCounter, WordPieceSettings, WordPieceTrainer, Words,
 };
 
@@ -368,4 +370,29 @@ fn training_stops_when_told() {
     assert!(matches!(stopped, Err(TrainError::Stopped)));
     let interrupted = interruptible(|| true, || trainer.train(&words, None, &mut go_on).map(drop).unwrap());
     assert_eq!(interrupted, Err(Interrupted));
+}
+
+#[test]
+fn what_cannot_be_extended() {
+    let problem = |model, text: &[u8], score, num_tokens| {
+        let (data, index) = StringIndex::concatenate(&[b"a", text]).unwrap();
+        let (tokens, scores) = (Some(index.view(&data)), Some(&[0.0, score][..]));
+        let base = Tokenizer::new(&Definition { model, tokens, scores, ..Definition::default() }).unwrap();
+        Extender::new(Arc::new(base), None, num_tokens, 1).err().map(|error| error.to_string())
+    };
+    assert_eq!(problem("llama", b"b", -1.0, 1), None);
+    for (model, text, score, num_tokens, expected) in [
+        ("llama", &b"b"[..], -1.0, 0, "num_tokens must be at least 1, not 0"),
+        ("rwkv", b"b", -1.0, 1, "base must be a vocabulary of a kind that is trained, not rwkv"),
+        ("llama", b"\xFF", -1.0, 1, "base must be a vocabulary whose tokens are UTF-8, not one with other bytes"),
+        (
+            "llama",
+            b"b",
+            f32::INFINITY,
+            1,
+            "base must be a vocabulary whose scores are finite and have room below, not one with other scores",
+        ),
+    ] {
+        assert_eq!(problem(model, text, score, num_tokens).as_deref(), Some(expected));
+    }
 }

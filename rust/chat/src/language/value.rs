@@ -438,3 +438,31 @@ impl Value {
         1 + values.into_iter().map(Self::depth).max().unwrap_or(0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Str, held};
+    use crate::text::{Origin, Text};
+
+    proptest! {
+        #[test]
+        fn strings_are_counted_while_they_live(
+            steps in prop::collection::vec(("[a-z]{0,9}", any::<(bool, bool)>()), 0..20),
+        ) {
+            let before = held();
+            let mut strings = vec![Str::new(Text::default())];
+            for (more, (is_callers, is_shared)) in steps {
+                let last = strings.remove(strings.len() - 1);
+                strings.extend(is_shared.then(|| last.clone()));
+                let origin = if is_callers { Origin::CALLER } else { Origin::TEMPLATE };
+                strings.push(Str::appended(last, &Text::new(more, origin)));
+                let cost = |string: &std::rc::Rc<Str>| Str::cost(string.text.len(), string.text.num_runs());
+                prop_assert_eq!(held() - before, strings.iter().map(cost).sum::<usize>());
+            }
+            drop(strings);
+            prop_assert_eq!(held(), before);
+        }
+    }
+}

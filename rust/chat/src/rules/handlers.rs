@@ -215,6 +215,23 @@ mod tests {
     }
 
     #[test]
+    fn gemmas_turn_is_begun_where_the_template_does_not() {
+        let source = "{# '<|tool_call>call:' #}{% for m in messages %}{{ m.content }}<turn|>\n{% endfor %}";
+        let template = ChatTemplate::new(source.as_bytes()).unwrap();
+        for (more, rest) in [
+            ("", "<|turn>model\n"),
+            (r#", "add_generation_prompt": false"#, ""),
+            (r#", {"role": "assistant", "content": "C"}"#, "<|turn>model\n<|channel>thought\n<channel|>C"),
+        ] {
+            let (message, more) = if more.contains("role") { (more, "") } else { ("", more) };
+            let body = format!(r#"{{"messages": [{{"role": "user", "content": "Q"}}{message}]{more}}}"#);
+            let request = Request::parse(body.as_bytes()).unwrap();
+            let text = template.apply(&request, &Options::default(), &Now::default()).unwrap().text;
+            assert_eq!(String::from_utf8(text.into_bytes()).unwrap(), format!("Q<turn|>\n{rest}"));
+        }
+    }
+
+    #[test]
     fn markers_are_the_turns_and_content_is_the_callers() {
         let body = r#"{"messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "C"}]}"#;
         let text = rendered("<|role_sep|><|message_sep|>", body).unwrap();

@@ -518,6 +518,25 @@ mod tests {
             }
             prop_assert_eq!(end, text.len());
         }
+
+        #[test]
+        fn an_overlap_begins_at_a_line_if_that_leaves_half_of_it(
+            text in "([ab]{0,3}\n|[ab]{0,7}){0,20}",
+            max_tokens in 7..20_usize,
+            overlap in 1..7_usize,
+        ) {
+            let boundaries = vec![Boundary::Line, Boundary::Character];
+            let split = SplitOptions::new(max_tokens).overlap(overlap).boundaries(boundaries);
+            let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
+            let chunks = of_characters("rwkv").encoder().split(&Segmentable::new(&text), split, options);
+            for pair in chunks.expect("every character is a token").windows(2) {
+                let end = pair[0].end;
+                let full = end.saturating_sub(overlap).max(pair[0].start + 1);
+                let half = end - (overlap / 2).max(1);
+                let line = (full..=half).find(|&at| text.as_bytes()[at - 1] == b'\n');
+                prop_assert_eq!(pair[1].start, line.unwrap_or(full), "{:?}", pair);
+            }
+        }
     }
 
     #[test]

@@ -104,3 +104,26 @@ impl WholeChars {
         self.0.get(code_point as usize).copied().unwrap_or(NO_SYMBOL)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Tokenizer;
+    use crate::vocabulary::Definition;
+    use crate::vocabulary::strings::StringIndex;
+
+    #[test]
+    fn a_character_that_is_extended_before_it_is_made_starts_as_bytes() {
+        let ids = |merges: [&str; 3]| {
+            // The bytes of é are spelled Ã and ©.
+            let (tokens, index) = StringIndex::concatenate(&["a", "b", "Ã", "©", "ab", "Ã©", "bÃ©"]).unwrap();
+            let tokens = Some(index.view(&tokens));
+            let (merges, index) = StringIndex::concatenate(&merges).unwrap();
+            let merges = Some(index.view(&merges));
+            let definition = Definition { model: "gpt2", pre: Some("gpt-2"), tokens, merges, ..Definition::default() };
+            Tokenizer::new(&definition).unwrap().encode("abé").unwrap()
+        };
+        assert_eq!(ids(["Ã ©", "b Ã©", "a b"]), [0, 6]);
+        assert_eq!(ids(["Ã ©", "a b", "b Ã©"]), [4, 5]);
+        assert_eq!(ids(["b Ã©", "a b", "Ã ©"]), [4, 5]);
+    }
+}
