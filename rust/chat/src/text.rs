@@ -324,6 +324,12 @@ impl Text {
         self.extend(b"\"", near);
     }
 
+    /// Says who wrote all of it, as one part.
+    pub(crate) fn set_origin(&mut self, origin: Origin) {
+        self.first = origin;
+        self.rest.clear();
+    }
+
     /// Cuts everything off after `len` bytes.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.bytes.truncate(len);

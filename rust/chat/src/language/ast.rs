@@ -64,6 +64,8 @@ pub(crate) enum Node {
     Member(Box<Expression>, NameId),
     /// `object[key]`, `object.0`
     Item(Box<[Expression; 2]>),
+    /// `object[start:stop:step]`
+    Slice(Box<[Expression; 4]>),
     Call(Box<Expression>, Vec<Expression>),
     Filter(Box<Expression>, Filter),
     Test(Box<Expression>, Filter),
@@ -103,8 +105,8 @@ pub(crate) enum Statement {
     /// `{% set %}`, and `{% macro %}`, whose value is a [`Node::Macro`]: where it is, what is set (a name, a tuple of
     /// them, or a member of an object: anything else fails), and the value.
     Set(u32, Box<[Expression; 2]>),
-    /// `break` or `continue`.
-    Leave(&'static str),
+    Break,
+    Continue,
     /// `{% generation %}`, and `{% endgeneration %}` if it is false.
     Generation(bool),
 }

@@ -37,8 +37,7 @@ impl Value {
                 for (key, value) in object {
                     let near = if key.first_origin().is_caller() { key.first_origin() } else { near };
                     let value = Self::from_json(value, near, budget)?;
-                    // A string can always be a key.
-                    let _ = entries.set(Self::from_json(key.into(), near, budget)?, value);
+                    entries.set(Self::from_json(key.into(), near, budget)?, value);
                 }
                 Self::object_with(entries, true, message)
             }

@@ -102,7 +102,8 @@ impl<'p> Machine<'p> {
             Failure::At(error) => return error,
             Failure::Raised(problem) => return Error::Raised { problem, position },
             Failure::Failed(problem) => problem,
-            Failure::Left(how) => format!("'{how}' outside of a loop"),
+            Failure::Break => "'break' outside of a loop".to_owned(),
+            Failure::Continue => "'continue' outside of a loop".to_owned(),
         };
         Error::Template { problem, position }
     }
@@ -220,7 +221,8 @@ impl<'p> Machine<'p> {
             Statement::If(branches, otherwise) => self.if_block(branches, otherwise),
             Statement::For(each) => self.at(each.at, |machine| machine.for_block(each)),
             Statement::Set(at, parts) => self.at(*at, |machine| machine.set(parts)),
-            Statement::Leave(how) => Err(Box::new(Failure::Left(how))),
+            Statement::Break => Err(Box::new(Failure::Break)),
+            Statement::Continue => Err(Box::new(Failure::Continue)),
             Statement::Generation(begins) => {
                 self.generation = if *begins { self.generation + 1 } else { self.generation.saturating_sub(1) };
                 Ok(())
@@ -250,7 +252,8 @@ impl<'p> Machine<'p> {
                 self.run.budget.bytes(64)?;
                 self.run.change(&changed, &value)?;
                 let key = Value::String(self.name(*name));
-                object.entries.borrow_mut().set(key, value)
+                object.entries.borrow_mut().set(key, value);
+                Ok(())
             }
             _ => self.assign(target, &value),
         }

@@ -120,30 +120,49 @@ fn repeat(run: &mut Run<'_>, text: &Text, count: i64) -> Outcome<Value> {
     Ok(Value::string(repeated))
 }
 
-/// Whether two values are equal in the sense of `==`.
+/// Whether two values are equal: `==`. Arrays and objects are only if they are hashable.
 pub(crate) fn equal(run: &mut Run<'_>, a: &Value, b: &Value) -> Outcome<bool> {
     match (a, b) {
         (Value::String(a), Value::String(b)) => run.budget.steps(1 + a.text.len().min(b.text.len()) / 64)?,
         (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
-            charge_walk(run, a, 0)?;
-            charge_walk(run, b, 0)?;
+            if !is_hashable(run, a, 0)? || !is_hashable(run, b, 0)? {
+                return Ok(false);
+            }
         }
         _ => {}
     }
-    a.equals(b, 0)
+    Ok(a == b)
 }
 
-/// Pays for comparing or hashing a value: one step for everything in it, once per level that it is at. Tuples that
-/// share their items can be larger by far than the memory they take. Lists and objects inside others are not looked
-/// into, since they are never equal.
-pub(crate) fn charge_walk(run: &mut Run<'_>, value: &Value, depth: usize) -> Outcome<()> {
+/// Whether a value can be looked up. Arrays and objects can if everything in them can: inside others, they can only if
+/// nothing changes them.
+///
+/// Pays for comparing or hashing the value: one step for everything in it, once per level that it is at. Tuples that
+/// share their items can be larger by far than the memory they take.
+pub(crate) fn is_hashable(run: &mut Run<'_>, value: &Value, depth: usize) -> Outcome<bool> {
     check_depth(depth)?;
     run.budget.steps(1 + depth)?;
     match value {
-        Value::String(string) => Ok(run.budget.steps(string.text.len() / 64)?),
-        Value::Array(array) if depth > 0 && !array.is_tuple => Ok(()),
-        Value::Object(_) if depth > 0 => Ok(()),
-        _ => value.inner().iter().try_for_each(|inner| charge_walk(run, inner, depth + 1)),
+        Value::String(string) => run.budget.steps(string.text.len() / 64)?,
+        Value::Undefined(_) | Value::Function(_) => return Ok(false),
+        Value::Array(array) if depth > 0 && !array.is_tuple => return Ok(false),
+        Value::Object(_) if depth > 0 => return Ok(false),
+        _ => {}
+    }
+    for inner in &value.inner() {
+        if !is_hashable(run, inner, depth + 1)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// That a value can be a key, and so what can be inside a hashable one.
+pub(crate) fn check_key(run: &mut Run<'_>, key: &Value) -> Outcome<()> {
+    if is_hashable(run, key, 1)? {
+        Ok(())
+    } else {
+        failed(format!("Object key of unhashable type: {}", key.type_name()))
     }
 }
 
@@ -168,8 +187,8 @@ pub(crate) fn contains(run: &mut Run<'_>, needle: &Value, haystack: &Value) -> O
             Ok(memmem::find(haystack.text.as_bytes(), needle.text.as_bytes()).is_some())
         }
         Value::Object(object) => {
-            charge_walk(run, needle, 0)?;
-            Ok(object.entries.borrow().get(needle)?.is_some())
+            check_key(run, needle)?;
+            Ok(object.entries.borrow().get(needle).is_some())
         }
         _ => failed(format!("'in' needs something with items, not {}", haystack.type_name())),
     }

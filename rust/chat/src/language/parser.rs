@@ -190,8 +190,8 @@ impl<'s> Parser<'s> {
                 let body = Expression { at, node: Node::Captured(self.body_up_to("endfilter")?) };
                 Ok(Statement::Write(Expression { at, node: self.filter(body, filter) }))
             }
-            b"break" => self.close().map(|()| Statement::Leave("break")),
-            b"continue" => self.close().map(|()| Statement::Leave("continue")),
+            b"break" => self.close().map(|()| Statement::Break),
+            b"continue" => self.close().map(|()| Statement::Continue),
             b"generation" | b"endgeneration" => {
                 // llama.cpp skips a token without looking at it.
                 self.at += 1;

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use super::failure::{Outcome, failed};
 use super::numbers;
-use super::value::{Args, Run, Value, check_depth};
+use super::value::{Args, Run, Value, check_depth, mark};
 use crate::text::{Origin, Text};
 
 impl Value {
@@ -27,11 +27,18 @@ impl Value {
     }
 }
 
+/// The value as a string, all of it read.
+pub(crate) fn string(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    match args.at(0)? {
+        Value::String(string) => Ok(Value::string(string.text.clone())),
+        value => Layout { is_read: true, ..Layout::new(false, -1) }.written(run, value).map(Value::string),
+    }
+}
+
 /// `tojson(value, ensure_ascii, indent, separators, sort_keys)`
 pub(crate) fn tojson(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     args.check_len(1, 5)?;
     let value = args.at(0)?;
-    run.note_deeply(value, 0)?;
     let indent = match args.named("indent", 2) {
         Value::Int(indent, _) => i64::from(indent as i32),
         _ => -1,
@@ -55,6 +62,8 @@ pub(crate) fn tojson(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 struct Layout {
     /// As JSON, and not as Python shows values.
     is_json: bool,
+    /// Whether the values in it count as read.
+    is_read: bool,
     /// With escapes for what is not ASCII in strings.
     is_ascii: bool,
     /// How many spaces per level. On one line if negative.
@@ -66,11 +75,14 @@ struct Layout {
 impl Layout {
     fn new(is_json: bool, indent: i64) -> Self {
         let item_separator = if indent < 0 { ", " } else { "," }.into();
-        Self { is_json, is_ascii: false, indent, item_separator, key_separator: ": ".into() }
+        Self { is_json, is_read: is_json, is_ascii: false, indent, item_separator, key_separator: ": ".into() }
     }
 
     fn written(&self, run: &mut Run<'_>, value: &Value) -> Outcome<Text> {
         let mut writer = Writer { run, out: Text::default(), layout: self };
+        if self.is_read {
+            value.note(mark::USED);
+        }
         writer.value(value, 0)?;
         Ok(writer.out)
     }
@@ -123,7 +135,7 @@ impl Writer<'_, '_> {
             Value::Object(object) => {
                 let entries = object.entries.borrow();
                 self.items(["{", "}"], &entries, depth, |writer, (key, value)| {
-                    if layout.is_json && !matches!(key, Value::KwArg(_)) {
+                    if layout.is_json && !matches!(key, Value::String(_) | Value::KwArg(_)) {
                         let key = key.as_text(writer.run)?;
                         writer.quoted(&key)?;
                     } else {
@@ -154,6 +166,9 @@ impl Writer<'_, '_> {
 
     /// A value inside another.
     fn item(&mut self, value: &Value, depth: usize) -> Outcome<()> {
+        if self.layout.is_read {
+            value.note(mark::USED);
+        }
         match value {
             Value::String(string) if self.layout.is_json || string.text.as_bytes().contains(&b'\'') => {
                 self.quoted(&string.text)

@@ -300,53 +300,6 @@ impl Value {
         self.noted().map_or(0, Cell::get)
     }
 
-    /// Whether it cannot be changed.
-    pub(crate) fn is_immutable(&self) -> bool {
-        match self {
-            Self::Array(array) => array.is_tuple,
-            Self::Object(_) => false,
-            _ => true,
-        }
-    }
-
-    /// Whether it can be looked up: arrays and objects if everything in them can and cannot be changed.
-    pub(crate) fn is_hashable(&self, depth: usize) -> Outcome<bool> {
-        check_depth(depth)?;
-        let is_fixed = |value: &Self| Ok(value.is_immutable() && value.is_hashable(depth + 1)?);
-        match self {
-            Self::Undefined(_) | Self::Function(_) => Ok(false),
-            Self::Array(_) | Self::Object(_) => all(&self.inner(), is_fixed),
-            _ => Ok(true),
-        }
-    }
-
-    /// Whether two values are equal: `==`.
-    ///
-    /// Numbers and booleans are compared by what they are worth. Arrays and objects are equal only if they are hashable.
-    /// Both are inside of `depth` others.
-    pub(crate) fn equals(&self, other: &Self, depth: usize) -> Outcome<bool> {
-        Ok(match (self, other) {
-            (Self::String(a), Self::String(b)) => a.text == b.text,
-            (Self::Undefined(_), Self::Undefined(_)) | (Self::None, Self::None) => true,
-            (Self::Function(_), Self::Function(_)) => true,
-            (Self::KwArg(a), Self::KwArg(b)) => {
-                Rc::ptr_eq(a, b) || a.name.text == b.name.text && same(&a.value, &b.value)
-            }
-            (Self::Array(_), Self::Array(_)) | (Self::Object(_), Self::Object(_)) => {
-                let (a, b) = (self.inner(), other.inner());
-                self.is_immutable() == other.is_immutable()
-                    && self.is_hashable(depth)?
-                    && other.is_hashable(depth)?
-                    && a.len() == b.len()
-                    && all(a.iter().zip(&b), |(a, b)| a.equals(b, depth + 1))?
-            }
-            _ => match (self.worth(), other.worth()) {
-                (Some(a), Some(b)) => a == b,
-                _ => false,
-            },
-        })
-    }
-
     /// Where the value is in memory; nothing for one that is copied.
     pub(crate) fn address(&self) -> Option<*const ()> {
         Some(match self {
@@ -370,15 +323,26 @@ impl Value {
     }
 }
 
-/// Whether a test holds for all items.
-fn all<T>(items: impl IntoIterator<Item = T>, test: impl Fn(T) -> Outcome<bool>) -> Outcome<bool> {
-    for item in items {
-        if !test(item)? {
-            return Ok(false);
+impl PartialEq for Value {
+    /// Whether two values are equal, of which arrays and objects are hashable: nothing in them is too deep.
+    ///
+    /// Numbers and booleans are compared by what they are worth.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::String(a), Self::String(b)) => a.text == b.text,
+            (Self::Undefined(_), Self::Undefined(_)) | (Self::None, Self::None) => true,
+            (Self::Function(_), Self::Function(_)) => true,
+            (Self::KwArg(a), Self::KwArg(b)) => {
+                Rc::ptr_eq(a, b) || a.name.text == b.name.text && same(&a.value, &b.value)
+            }
+            (Self::Array(a), Self::Array(b)) => a.is_tuple == b.is_tuple && a.items == b.items,
+            (Self::Object(a), Self::Object(b)) => **a.entries.borrow() == **b.entries.borrow(),
+            _ => matches!((self.worth(), other.worth()), (Some(a), Some(b)) if a == b),
         }
     }
-    Ok(true)
 }
+
+impl Eq for Value {}
 
 /// Whether two values are one and the same: the pointers of C++ are equal.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {

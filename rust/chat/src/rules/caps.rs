@@ -102,7 +102,7 @@ fn run(template: &Template, now: &Now, budget: &mut Budget, messages: &str, tool
         ("add_generation_prompt", Value::Bool(true)),
     ];
     let mut changed = Changed::default();
-    let text = match template.run(variables, now, Some(&mut changed), budget) {
+    let text = match template.run(variables, now, &mut changed, budget) {
         Ok(text) => Some(text),
         Err(error @ Error::Limit { .. }) => return Err(error),
         Err(_) => None,
@@ -124,7 +124,7 @@ fn conversation(arguments: &str) -> String {
 
 /// What a path of keys and indices leads to.
 fn find(value: &Value, path: &str) -> Value {
-    let inner = |value: Value, step| value.attribute(&Value::string(Text::template(step))).ok().flatten();
+    let inner = |value: Value, step| value.attribute(&Value::string(Text::template(step)));
     path.split('.').try_fold(value.clone(), inner).unwrap_or(Value::UNDEFINED)
 }
 

@@ -250,7 +250,7 @@ fn decide_continuation(params: &mut Params, closes: Option<bool>) -> Result<(), 
 
 /// Adds the dates that every template can read.
 fn add_dates(variables: &mut Object, template: &Template, now: &Now) {
-    for (name, format) in [("datetime", "%b %d %Y"), ("date_string", "%d %b %Y")] {
+    for (name, format) in [("datetime", b"%b %d %Y"), ("date_string", b"%d %b %Y")] {
         if template.reads(name) && variables.get(name).is_none() {
             variables.push(name.into(), Text::template(strftime(format, now).unwrap_or_default()).into());
         }

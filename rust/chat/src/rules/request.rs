@@ -35,11 +35,9 @@ impl Request {
         let messages = if let Json::Object(body) = &mut body { body.get_mut("messages") } else { None };
         if let Some(Json::Array(messages)) = messages {
             for (number, message) in messages.iter_mut().enumerate() {
-                message.set_origin(Origin::caller(number));
-                if let Json::Object(message) = message
-                    && let Some(content) = message.get_mut("content")
-                {
-                    content.set_origin(Origin::content(number));
+                let origins = [Origin::caller(number), Origin::content(number)];
+                if let Json::Object(message) = message {
+                    message.set_origins(origins[0], |key| origins[usize::from(*key == "content")]);
                 }
             }
         }

@@ -21,7 +21,7 @@ impl<'p> Machine<'p> {
     /// The turns of a loop. Returns whether one came to its end.
     pub(super) fn turns(&mut self, each: &'p For) -> Outcome<bool> {
         let iterated = self.evaluate(&each.items)?;
-        self.run.note(&iterated, mark::USED | mark::ARRAY_ACCESS);
+        iterated.note(mark::USED | mark::ARRAY_ACCESS);
         let items = self.loop_items(&iterated, each)?;
         let arrays = self.arrays.len();
         let outer = self.turn;
@@ -40,8 +40,8 @@ impl<'p> Machine<'p> {
             match self.turn(&each.body) {
                 Ok(()) => has_ended = true,
                 Err(failure) => match *failure {
-                    Failure::Left("continue") => {}
-                    Failure::Left(_) => break,
+                    Failure::Continue => {}
+                    Failure::Break => break,
                     _ => return Err(failure),
                 },
             }
@@ -57,7 +57,7 @@ impl<'p> Machine<'p> {
             let num_arrays = self.arrays.len();
             let result = self.statement(statement);
             if let Err(failure) = &result
-                && matches!(**failure, Failure::Left(_))
+                && matches!(**failure, Failure::Break | Failure::Continue)
             {
                 self.out.truncate(len);
                 self.arrays.truncate(num_arrays);

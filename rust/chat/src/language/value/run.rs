@@ -9,8 +9,6 @@ use crate::text::Text;
 /// What functions and the machine share.
 pub(crate) struct Run<'p> {
     pub(crate) now: &'p Now,
-    /// Whether what is done to values is noted.
-    pub(crate) notes: bool,
     pub(crate) budget: &'p mut Budget,
     /// The bytes of the texts that are being written.
     pub(crate) written: usize,
@@ -31,24 +29,6 @@ impl Drop for Changed {
 }
 
 impl Run<'_> {
-    /// Notes what is done to a value, if that is wanted.
-    pub(crate) fn note(&self, value: &Value, marks: u8) {
-        if self.notes {
-            value.note(marks);
-        }
-    }
-
-    /// Notes that a value and everything in it was read, if that is wanted.
-    pub(crate) fn note_deeply(&mut self, value: &Value, depth: usize) -> Outcome<()> {
-        if !self.notes {
-            return Ok(());
-        }
-        check_depth(depth)?;
-        self.budget.steps(1)?;
-        value.note(mark::USED);
-        value.inner().iter().try_for_each(|inner| self.note_deeply(inner, depth + 1))
-    }
-
     /// Notes that a container gets an item.
     pub(crate) fn change(&mut self, container: &Value, item: &Value) -> Outcome<()> {
         check_depth(item.depth())?;
