@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::operators::Operator;
+use crate::text::Text;
 
 /// The number of a name in [`Program::names`].
 pub(crate) type NameId = u32;
@@ -97,7 +98,7 @@ pub(crate) type Filter = (NameId, Option<Vec<Expression>>);
 #[derive(Debug)]
 pub(crate) enum Statement {
     /// Text outside of blocks.
-    Text(Vec<u8>),
+    Text(Text),
     Write(Expression),
     /// Conditions and what each is for, and what is for none.
     If(Vec<(Expression, Vec<Statement>)>, Vec<Statement>),

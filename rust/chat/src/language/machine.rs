@@ -164,14 +164,9 @@ impl<'p> Machine<'p> {
         array.items.borrow().iter().try_for_each(|item| self.write_items(item, depth + 1))
     }
 
-    fn charge_writing(&mut self, count: usize) -> Outcome<()> {
-        self.run.written = self.outer + self.out.num_bytes();
-        self.run.begun = 0;
-        self.run.charge_held(count)
-    }
-
     fn write_text(&mut self, text: &Text) -> Outcome<()> {
-        self.charge_writing(text.num_bytes())?;
+        self.run.written = self.outer + self.out.num_bytes();
+        self.run.charge_string(text.num_bytes())?;
         self.out.append_as(text, written(self.turn, self.generation));
         Ok(())
     }
@@ -210,9 +205,7 @@ impl<'p> Machine<'p> {
         match statement {
             Statement::Text(text) => {
                 self.run.budget.steps(1)?;
-                self.charge_writing(text.len() + 8)?;
-                self.out.push(text, written(self.turn, self.generation)(Origin::TEMPLATE));
-                Ok(())
+                self.write_text(text)
             }
             Statement::Write(expression) => {
                 let value = self.evaluate(expression)?;

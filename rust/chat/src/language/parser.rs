@@ -12,6 +12,7 @@ mod expressions;
 use super::ast::{Expression, For, Macro, Name, NameId, Node, Program, Statement};
 use super::lexer::{Kind, Token};
 use crate::error::{Error, Position};
+use crate::text::Text;
 
 /// How deep expressions and statements may be nested.
 const MOST_DEEP: usize = 100;
@@ -135,7 +136,7 @@ impl<'s> Parser<'s> {
         self.nested(|parser| match parser.token(0) {
             Some(token) if token.kind == Kind::Text => {
                 parser.at += 1;
-                Ok(Statement::Text(token.value.clone()))
+                Ok(Statement::Text(Text::template(token.value.as_slice())))
             }
             Some(_) if parser.takes("{%") => parser.block(),
             Some(_) if parser.takes("{{") => {

@@ -106,7 +106,7 @@ impl Writer<'_, '_> {
     }
 
     fn write_text(&mut self, text: &Text) -> Outcome<()> {
-        self.run.charge_text(text)?;
+        self.run.budget.bytes(text.num_bytes())?;
         self.out.extend_with(text);
         Ok(())
     }
@@ -213,7 +213,7 @@ impl Writer<'_, '_> {
 
     /// A string in quotes.
     fn quoted(&mut self, text: &Text) -> Outcome<()> {
-        self.run.charge_text(text)?;
+        self.run.budget.bytes(text.num_bytes())?;
         let is_ascii = self.layout.is_ascii;
         let is_escaped = |byte: &&u8| matches!(**byte, 0..0x20 | b'"' | b'\\') || is_ascii && !byte.is_ascii();
         self.run.budget.bytes(16 * text.as_bytes().iter().filter(is_escaped).count())?;
@@ -226,7 +226,7 @@ impl Writer<'_, '_> {
         if text.is_empty() {
             return self.write_str("TMPL:  \n");
         }
-        self.run.charge_text(text)?;
+        self.run.budget.bytes(text.num_bytes())?;
         for part in text.parts() {
             let is_caller = text.slice(part.clone()).runs().all(|run| run.1.is_caller());
             self.write_str(if is_caller { "INPUT: " } else { "TMPL:  " })?;

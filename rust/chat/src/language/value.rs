@@ -18,7 +18,7 @@ pub(crate) use entries::Entries;
 pub(crate) use run::{Changed, Run};
 
 use super::failure::{Outcome, failed};
-use crate::text::{Origin, RUN_BYTES, Text};
+use crate::text::{Origin, Text};
 
 /// The deepest nesting of values that are set, added to others, or walked: printed, compared, made JSON. So the recursion
 /// that frees them is not deeper than a stack.
@@ -62,16 +62,16 @@ pub(crate) fn held() -> usize {
 
 impl Str {
     pub(crate) fn new(text: Text) -> Rc<Self> {
-        HELD.set(HELD.get() + Self::cost(text.len(), text.num_runs()));
+        HELD.set(HELD.get() + Self::cost(&text));
         Rc::new(Self { text, marks: Cell::new(0) })
     }
 
     /// The string with more after it: the same one if nothing else holds it.
     pub(crate) fn appended(mut this: Rc<Self>, more: &Text) -> Rc<Self> {
         if let Some(Self { text, .. }) = Rc::get_mut(&mut this) {
-            let before = Self::cost(text.len(), text.num_runs());
+            let before = Self::cost(&text);
             text.append(more);
-            HELD.set(HELD.get() - before + Self::cost(text.len(), text.num_runs()));
+            HELD.set(HELD.get() - before + Self::cost(&text));
             return this;
         }
         let mut text = Text::with_capacity(2 * (this.text.len() + more.len()));
@@ -80,15 +80,15 @@ impl Str {
         Self::new(text)
     }
 
-    /// What a string of `len` bytes and `num_runs` runs takes.
-    pub(crate) fn cost(len: usize, num_runs: usize) -> usize {
-        size_of::<Self>().saturating_add(len).saturating_add(num_runs.saturating_mul(RUN_BYTES))
+    /// What a string of this text takes.
+    fn cost(text: &Text) -> usize {
+        size_of::<Self>() + text.num_bytes()
     }
 }
 
 impl Drop for Str {
     fn drop(&mut self) {
-        HELD.set(HELD.get() - Self::cost(self.text.len(), self.text.num_runs()));
+        HELD.set(HELD.get() - Self::cost(&self.text));
     }
 }
 

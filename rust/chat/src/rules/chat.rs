@@ -67,8 +67,6 @@ pub struct ChatTemplate {
     handler: Option<&'static Handler<'static>>,
     /// Whether white space is taken away from both ends of contents: StepFun's model repeats itself otherwise.
     trims: bool,
-    /// Whether it knows the role `developer`: gpt-oss does.
-    knows_developer: bool,
     caps: OnceLock<Caps>,
     /// With the BOS and EOS that it was made with.
     thinking: OnceLock<(String, String, Thinking)>,
@@ -85,7 +83,6 @@ impl ChatTemplate {
         Ok(Self {
             handler: Handler::of(&template),
             trims: template.contains("You have access to the following functions in JSONSchema format"),
-            knows_developer: template.contains("<|channel|>"),
             template,
             caps: OnceLock::new(),
             thinking: OnceLock::new(),
@@ -171,9 +168,6 @@ impl ChatTemplate {
             repairs::trim(messages);
         }
         content::adapt(messages, caps);
-        if !self.knows_developer {
-            repairs::developer_to_system(messages);
-        }
         if !caps.supports_system_role {
             params.dropped = repairs::merge_system(messages)?;
         }

@@ -74,12 +74,15 @@ impl Reader<'_> {
         Ok(message)
     }
 
-    /// A role that every template knows, or this one, is as if the template had written it. Others stay the caller's.
+    /// A role that every template knows, or this one, is as if the template had written it. Others stay the caller's. A
+    /// `developer` is a `system`, except for gpt-oss, which knows the role.
     fn role(&self, role: &Text, number: usize) -> Text {
         const STANDARD: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
-        let is_standard = STANDARD.iter().any(|known| role == known);
-        if is_standard || self.template.has_constant(role.as_bytes()) {
-            Text::new(role.as_bytes(), Origin::turn(number))
+        let is_system = *role == "developer" && !self.template.contains("<|channel|>");
+        let name = if is_system { b"system" } else { role.as_bytes() };
+        let is_standard = STANDARD.iter().any(|known| known.as_bytes() == name);
+        if is_standard || self.template.has_constant(name) {
+            Text::new(name, Origin::turn(number))
         } else {
             role.clone()
         }

@@ -26,13 +26,10 @@ impl<'p> Machine<'p> {
     /// Calls a function of the language. Reading and copying the strings among its arguments is paid for here, and what
     /// it does besides by the function itself.
     pub(super) fn native(&mut self, native: Native, arguments: &Args) -> Outcome<Value> {
-        self.run.begun = 0;
-        for value in &arguments.values {
-            if let Value::String(string) = value {
-                self.run.budget.steps(string.text.len() / 16)?;
-                self.run.charge_text(&string.text)?;
-            }
-        }
+        let size = |value: &Value| if let Value::String(string) = value { string.text.num_bytes() } else { 0 };
+        let bytes = arguments.values.iter().map(size).sum();
+        self.run.budget.steps(bytes / 16)?;
+        self.run.charge_string(bytes)?;
         native(&mut self.run, arguments)
     }
 
@@ -103,7 +100,6 @@ impl<'p> Machine<'p> {
         let takes_text =
             matches!(name, b"capitalize" | b"lower" | b"replace" | b"strip" | b"title" | b"upper" | b"wordcount");
         if filter.1.is_none() && takes_text && !is_text {
-            self.run.begun = 0;
             *input = Value::string(input.as_text(&mut self.run)?.into_owned());
         }
         self.filtered(&args)

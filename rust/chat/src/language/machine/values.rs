@@ -122,7 +122,6 @@ impl<'p> Machine<'p> {
                 },
                 _ => {
                     let operand = self.evaluate(operand)?;
-                    self.run.begun = 0;
                     operators::binary(&mut self.run, operator, value, operand)
                 }
             };

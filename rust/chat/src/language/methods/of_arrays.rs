@@ -137,7 +137,7 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let mut joined = Text::default();
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
-            run.charge_text(&separator)?;
+            run.budget.bytes(separator.num_bytes())?;
             joined.extend_with(&separator);
         }
         let item = key_of(run, item, &attribute)?;
@@ -145,7 +145,7 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
             return failed(format!("join takes strings and numbers, not {}", item.type_name()));
         }
         let text = item.as_text(run)?;
-        run.charge_text(&text)?;
+        run.budget.bytes(text.num_bytes())?;
         joined.extend_with(&text);
     }
     Ok(Value::string(joined))

@@ -1,10 +1,9 @@
 //! What a rendering is given besides its variables: the time, and what it may spend.
 
 use super::super::failure::Outcome;
-use super::{Array, Str, Value, check_depth, held, mark};
+use super::{Array, Value, check_depth, held, mark};
 use crate::budget::Budget;
 use crate::clock::Now;
-use crate::text::Text;
 
 /// What functions and the machine share.
 pub(crate) struct Run<'p> {
@@ -12,8 +11,6 @@ pub(crate) struct Run<'p> {
     pub(crate) budget: &'p mut Budget,
     /// The bytes of the texts that are being written.
     pub(crate) written: usize,
-    /// What was paid for since something was begun: it is not yet a string.
-    pub(crate) begun: usize,
     pub(crate) changed: &'p mut Changed,
 }
 
@@ -40,21 +37,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Pays for so many bytes of strings.
-    pub(crate) fn charge_held(&mut self, cost: usize) -> Outcome<()> {
-        self.budget.string(cost, held() + self.written + self.begun)?;
-        self.begun += cost;
-        Ok(())
-    }
-
-    /// Pays for a string of `len` bytes and `num_runs` runs.
-    pub(crate) fn charge_string(&mut self, len: usize, num_runs: usize) -> Outcome<()> {
-        self.charge_held(Str::cost(len, num_runs))
-    }
-
-    /// Pays for a copy of a text.
-    pub(crate) fn charge_text(&mut self, text: &Text) -> Outcome<()> {
-        self.charge_string(text.len(), text.num_runs())
+    /// Pays for a string that takes so many bytes.
+    pub(crate) fn charge_string(&mut self, bytes: usize) -> Outcome<()> {
+        Ok(self.budget.string(bytes, held() + self.written)?)
     }
 
     /// Pays for an array of so many items.
