@@ -173,8 +173,7 @@ impl<'p> Machine<'p> {
 
     fn write(&mut self, value: &Value) -> Outcome<()> {
         match value {
-            Value::String(string) => self.write_text(&string.text),
-            Value::Int(..) | Value::Float(..) | Value::Bool(_) => {
+            Value::String(_) | Value::Int(..) | Value::Float(..) | Value::Bool(_) => {
                 let text = value.as_text(&mut self.run)?;
                 self.write_text(&text)
             }

@@ -262,16 +262,15 @@ impl<'s> Parser<'s> {
     fn macro_block(&mut self, at: u32) -> Result<Statement, Error> {
         let target = self.primary()?;
         self.set(&target);
-        let name = if let Node::Name(id) = target.node { Some(id) } else { None };
         let parameters = self.parameters()?;
         self.close()?;
         let body = self.body_up_to("endmacro")?;
-        let node = match name {
-            Some(name) => {
+        let node = match target.node {
+            Node::Name(name) => {
                 self.program.macros.push(Macro { at, name, parameters, body });
                 Node::Macro(self.program.macros.len() - 1)
             }
-            None => Node::Invalid("the name of a macro must be a name"),
+            _ => Node::Invalid("the name of a macro must be a name"),
         };
         Ok(Statement::Set(at, Box::new([target, Expression { at, node }])))
     }

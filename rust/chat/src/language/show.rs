@@ -223,12 +223,9 @@ impl Writer<'_, '_> {
 
     /// A string with its parts and whose they are.
     fn parts(&mut self, text: &Text) -> Outcome<()> {
-        if text.is_empty() {
-            return self.write_str("TMPL:  \n");
-        }
         self.run.budget.bytes(text.num_bytes())?;
         for part in text.parts() {
-            let is_caller = text.slice(part.clone()).runs().all(|run| run.1.is_caller());
+            let is_caller = text.slice(part.clone()).is_callers();
             self.write_str(if is_caller { "INPUT: " } else { "TMPL:  " })?;
             self.out.extend_with_range(text, part);
             self.write_str("\n")?;
@@ -273,6 +270,7 @@ mod tests {
     fn bytes_keep_their_origins() {
         let cases = [
             ("{{ [x, 1.5, none, true, (2, 3), (2, 3)[:1]]|string }}", "a", "['<a>', 1.5, None, True, (2, 3), (2,)]"),
+            ("{{ [x.upper, ''.upper]|string }}", "", "[Function<upper>(INPUT: \n), Function<upper>(TMPL:  \n)]"),
             ("{{ {x: x}|string }}", "it's", "{\"<it's>\": \"<it's>\"}"),
             ("{{ [y, range, (x ~ 'b').upper]|string }}", "a", "[UNDEFINED, Function<range>(), Function<upper>(PARTS)]"),
         ];

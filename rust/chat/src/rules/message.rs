@@ -109,13 +109,11 @@ impl Reader<'_> {
             return Err(Error::request(field(), "a part must be an object with a type"));
         };
         if *kind == "text" {
-            return match part.get("text") {
-                Some(value) => {
-                    let text = content::string(value, || field() + ".text")?;
-                    Ok(content::part("text", text.clone(), Some(message)))
-                }
-                None => Err(Error::request(field(), "a part of the type 'text' must have a text")),
+            let Some(text) = part.get("text") else {
+                return Err(Error::request(field(), "a part of the type 'text' must have a text"));
             };
+            let text = content::string(text, || field() + ".text")?;
+            return Ok(content::part("text", text.clone(), Some(message)));
         }
         let what = match kind.as_bytes() {
             b"image_url" => "an image",
