@@ -3,7 +3,7 @@
 //! Source: `global_from_json` in `common/jinja/value.cpp` of llama.cpp. Deviations: 1. Numbers have the origin of the
 //! nearest key around them.
 
-use super::value::{Entries, Value, held};
+use super::value::{Entries, Value};
 use crate::budget::Budget;
 use crate::error::Error;
 use crate::json::Json;
@@ -22,7 +22,7 @@ impl Value {
             Json::Unsigned(value) => Self::Int(value as i64, near),
             Json::Float(value) => Self::Float(value, near),
             Json::String(text) => {
-                budget.string(text.num_bytes(), held())?;
+                budget.string(text.num_bytes())?;
                 Self::string(text)
             }
             Json::Array(items) => {

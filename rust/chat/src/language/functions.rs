@@ -126,7 +126,7 @@ fn to_object(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
         rest => rest,
     };
     for value in rest {
-        let Value::KwArg(argument) = value else { return args.expected("keyword arguments", value) };
+        let Value::KwArg(argument) = value else { return args.expected("keyword arguments", &value.type_name()) };
         add(&Value::String(argument.name.clone()), &argument.value)?;
     }
     Ok(Value::object(entries))

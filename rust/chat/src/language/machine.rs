@@ -23,7 +23,7 @@ use std::rc::Rc;
 
 use scopes::Scopes;
 
-use super::ast::{Expression, NameId, Node, Program, Statement};
+use super::ast::{Expression, Node, Program, Statement};
 use super::failure::{Failure, Outcome, failed};
 use super::value::{Run, Str, Value, check_depth};
 use crate::error::{Error, Position};
@@ -42,8 +42,6 @@ pub(crate) struct Machine<'p> {
     strings: Vec<Option<Rc<Str>>>,
     names: Vec<Option<Rc<Str>>>,
     out: Text,
-    /// The bytes of the texts around `out`, which go on when it is finished.
-    outer: usize,
     /// Arrays that were written, and where in `out` they belong.
     arrays: Vec<(usize, Value)>,
     /// What text of the template is written as.
@@ -51,7 +49,6 @@ pub(crate) struct Machine<'p> {
     /// How many `{% generation %}` are open.
     generation: usize,
     depth: usize,
-    loop_name: Option<NameId>,
     /// The keys of `loop`, once a loop has run.
     loop_keys: Option<[Rc<Str>; 9]>,
 }
@@ -72,12 +69,10 @@ impl<'p> Machine<'p> {
             strings: vec![None; program.strings.len()],
             names: vec![None; program.names.len()],
             out: Text::default(),
-            outer: 0,
             arrays: Vec::new(),
             turn: Origin::TEMPLATE,
             generation: 0,
             depth: 0,
-            loop_name: program.id(b"loop"),
             loop_keys: None,
         }
     }
@@ -165,8 +160,7 @@ impl<'p> Machine<'p> {
     }
 
     fn write_text(&mut self, text: &Text) -> Outcome<()> {
-        self.run.written = self.outer + self.out.num_bytes();
-        self.run.charge_string(text.num_bytes())?;
+        self.run.budget.bytes(text.num_bytes())?;
         self.out.append_as(text, written(self.turn, self.generation));
         Ok(())
     }
@@ -188,12 +182,10 @@ impl<'p> Machine<'p> {
 
     /// What a body writes, instead of writing it.
     fn captured(&mut self, body: &'p [Statement]) -> Outcome<Value> {
-        self.outer += self.out.num_bytes();
         let out = std::mem::take(&mut self.out);
         let arrays = std::mem::take(&mut self.arrays);
         let result = self.block(body);
         let text = std::mem::replace(&mut self.out, out);
-        self.outer -= self.out.num_bytes();
         self.arrays = arrays;
         result.map(|()| Value::string(text))
     }

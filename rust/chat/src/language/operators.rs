@@ -49,7 +49,7 @@ pub(crate) fn binary(run: &mut Run<'_>, op: Operator, left: Value, right: Value)
         (None, right) if is_membership && !matches!(right, None) => membership(contains(run, &left, right)?),
         // Beside a string, nothing is an empty string.
         (String(string), None | Undefined(_)) | (None | Undefined(_), String(string)) if joins(op) => {
-            run.charge_string(string.text.num_bytes())?;
+            run.budget.string(string.text.num_bytes())?;
             Ok(Value::string(string.text.clone()))
         }
         (Undefined(_), _) | (_, Undefined(_)) => failed(format!("'{}' cannot take undefined values", op)),
@@ -66,7 +66,7 @@ pub(crate) fn binary(run: &mut Run<'_>, op: Operator, left: Value, right: Value)
                 left => Str::new(left.as_text(run)?.into_owned()),
             };
             let right = right.as_text(run)?;
-            run.charge_string(left.text.num_bytes() + right.num_bytes())?;
+            run.budget.string(left.text.num_bytes() + right.num_bytes())?;
             Ok(String(Str::appended(left, &right)))
         }
         (String(string), Int(count, _)) | (Int(count, _), String(string)) if op == "*" => {
@@ -112,7 +112,7 @@ fn arithmetic(op: Operator, left: &Value, right: &Value) -> Outcome<Value> {
 fn repeat(run: &mut Run<'_>, text: &Text, count: i64) -> Outcome<Value> {
     let count = if text.is_empty() { 0 } else { usize::try_from(count).unwrap_or(0) };
     run.budget.steps(count)?;
-    run.charge_string(text.num_bytes().saturating_mul(count))?;
+    run.budget.string(text.num_bytes().saturating_mul(count))?;
     let mut repeated = Text::default();
     for _ in 0..count {
         repeated.append(text);

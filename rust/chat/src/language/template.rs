@@ -114,7 +114,7 @@ impl Template {
         changed: &mut Changed,
         budget: &mut Budget,
     ) -> Result<Text, Error> {
-        let run = Run { now, budget, written: 0, changed };
+        let run = Run { now, budget, changed };
         Machine::new(&self.program, &self.source, run).rendered(variables)
     }
 }

@@ -18,6 +18,7 @@ pub(crate) use entries::Entries;
 pub(crate) use run::{Changed, Run};
 
 use super::failure::{Outcome, failed};
+use crate::budget::hold;
 use crate::text::{Origin, Text};
 
 /// The deepest nesting of values that are set, added to others, or walked: printed, compared, made JSON. So the recursion
@@ -50,28 +51,18 @@ pub(crate) struct Str {
     pub(crate) marks: Cell<u8>,
 }
 
-thread_local! {
-    /// What the strings of this thread cost together.
-    static HELD: Cell<usize> = const { Cell::new(0) };
-}
-
-/// What the strings of this thread cost together, in bytes.
-pub(crate) fn held() -> usize {
-    HELD.get()
-}
-
 impl Str {
     pub(crate) fn new(text: Text) -> Rc<Self> {
-        HELD.set(HELD.get() + Self::cost(&text));
+        hold(0, Self::cost(&text));
         Rc::new(Self { text, marks: Cell::new(0) })
     }
 
     /// The string with more after it: the same one if nothing else holds it.
     pub(crate) fn appended(mut this: Rc<Self>, more: &Text) -> Rc<Self> {
         if let Some(Self { text, .. }) = Rc::get_mut(&mut this) {
-            let before = Self::cost(&text);
+            let before = Self::cost(text);
             text.append(more);
-            HELD.set(HELD.get() - before + Self::cost(&text));
+            hold(before, Self::cost(text));
             return this;
         }
         let mut text = Text::with_capacity(2 * (this.text.len() + more.len()));
@@ -88,7 +79,7 @@ impl Str {
 
 impl Drop for Str {
     fn drop(&mut self) {
-        HELD.set(HELD.get() - Self::cost(&self.text));
+        hold(Self::cost(&self.text), 0);
     }
 }
 

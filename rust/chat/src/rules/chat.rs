@@ -10,7 +10,6 @@
 //! without it if `add_generation_prompt` is false; llama-server continues it. 2. No grammar and no parser for the answer
 //! are made.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -155,7 +154,7 @@ impl ChatTemplate {
         let _ = self.caps.set(caps);
         let mut scene = Scene { template: &self.template, caps, options, now, budget };
         let thinking = match self.handler {
-            Some(_) => Cow::default(),
+            Some(_) => Thinking::default(),
             None => self.thinking(&mut scene)?,
         };
         // What llama-server finds when it starts.
@@ -183,16 +182,16 @@ impl ChatTemplate {
     }
 
     /// How the template writes thinking. It is kept for the first BOS and EOS.
-    fn thinking(&self, scene: &mut Scene<'_>) -> Result<Cow<'_, Thinking>, Error> {
+    fn thinking(&self, scene: &mut Scene<'_>) -> Result<Thinking, Error> {
         let Options { bos, eos, .. } = scene.options;
         if let Some((known_bos, known_eos, thinking)) = self.thinking.get()
             && (known_bos, known_eos) == (bos, eos)
         {
-            return Ok(Cow::Borrowed(thinking));
+            return Ok(thinking.clone());
         }
         let thinking = Thinking::of(scene)?;
         let _ = self.thinking.set((bos.clone(), eos.clone(), thinking.clone()));
-        Ok(Cow::Owned(thinking))
+        Ok(thinking)
     }
 }
 

@@ -25,13 +25,11 @@ use crate::text::{Origin, Text};
 #[derive(Clone, Debug)]
 pub struct Request {
     body: Json,
-    num_bytes: usize,
 }
 
 impl Request {
     /// A request with the fields of a body. The origin of each string in a message says which message it is.
     pub fn from_body(mut body: Json) -> Self {
-        let num_bytes = body.num_bytes();
         let messages = if let Json::Object(body) = &mut body { body.get_mut("messages") } else { None };
         if let Some(Json::Array(messages)) = messages {
             for (number, message) in messages.iter_mut().enumerate() {
@@ -41,7 +39,7 @@ impl Request {
                 }
             }
         }
-        Self { body, num_bytes }
+        Self { body }
     }
 
     /// A request from a body in JSON.
@@ -66,7 +64,7 @@ impl Request {
 
     /// About how many bytes the caller passed.
     pub fn num_bytes(&self) -> usize {
-        self.num_bytes
+        self.body.num_bytes()
     }
 
     /// The messages as the caller passed them.

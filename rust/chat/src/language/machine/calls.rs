@@ -29,7 +29,7 @@ impl<'p> Machine<'p> {
         let size = |value: &Value| if let Value::String(string) = value { string.text.num_bytes() } else { 0 };
         let bytes = arguments.values.iter().map(size).sum();
         self.run.budget.steps(bytes / 16)?;
-        self.run.charge_string(bytes)?;
+        self.run.budget.string(bytes)?;
         native(&mut self.run, arguments)
     }
 

@@ -25,10 +25,11 @@ impl<'p> Machine<'p> {
         let items = self.loop_items(&iterated, each)?;
         let arrays = self.arrays.len();
         let outer = self.turn;
+        let loop_name = self.program.id(b"loop");
         let mut has_ended = false;
         for (at, item) in items.iter().enumerate() {
             self.run.budget.steps(1)?;
-            if let Some(name) = self.loop_name {
+            if let Some(name) = loop_name {
                 let state = self.loop_state(&items, at);
                 self.scopes.set(name, state);
             }

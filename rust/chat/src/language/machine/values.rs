@@ -31,13 +31,7 @@ impl<'p> Machine<'p> {
         &mut self,
         expressions: impl IntoIterator<Item = &'p Expression>,
     ) -> Outcome<Vec<Value>> {
-        let expressions = expressions.into_iter();
-        // With room for what a method is called on.
-        let mut values = Vec::with_capacity(expressions.size_hint().0 + 1);
-        for expression in expressions {
-            values.push(self.evaluate(expression)?);
-        }
-        Ok(values)
+        expressions.into_iter().map(|expression| self.evaluate(expression)).collect()
     }
 
     pub(super) fn evaluate(&mut self, expression: &'p Expression) -> Outcome<Value> {

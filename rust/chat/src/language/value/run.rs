@@ -1,7 +1,7 @@
 //! What a rendering is given besides its variables: the time, and what it may spend.
 
 use super::super::failure::Outcome;
-use super::{Array, Value, check_depth, held, mark};
+use super::{Array, Value, check_depth, mark};
 use crate::budget::Budget;
 use crate::clock::Now;
 
@@ -9,8 +9,6 @@ use crate::clock::Now;
 pub(crate) struct Run<'p> {
     pub(crate) now: &'p Now,
     pub(crate) budget: &'p mut Budget,
-    /// The bytes of the texts that are being written.
-    pub(crate) written: usize,
     pub(crate) changed: &'p mut Changed,
 }
 
@@ -35,11 +33,6 @@ impl Run<'_> {
             self.changed.0.push(container.clone());
         }
         Ok(())
-    }
-
-    /// Pays for a string that takes so many bytes.
-    pub(crate) fn charge_string(&mut self, bytes: usize) -> Outcome<()> {
-        Ok(self.budget.string(bytes, held() + self.written)?)
     }
 
     /// Pays for an array of so many items.
