@@ -143,7 +143,7 @@ pub(crate) fn is_hashable(run: &mut Run<'_>, value: &Value, depth: usize) -> Out
     check_depth(depth)?;
     run.budget.steps(1 + depth)?;
     match value {
-        Value::String(string) => run.budget.steps(string.text.len() / 64)?,
+        Value::String(string) => return Ok(run.budget.steps(string.text.len() / 64).map(|()| true)?),
         Value::Undefined(_) | Value::Function(_) => return Ok(false),
         Value::Array(array) if depth > 0 && !array.is_tuple => return Ok(false),
         Value::Object(_) if depth > 0 => return Ok(false),

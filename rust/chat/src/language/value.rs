@@ -30,7 +30,7 @@ pub(crate) fn check_depth(depth: usize) -> Outcome<()> {
     if depth < MOST_DEEP { Ok(()) } else { failed(format!("values are nested more than {MOST_DEEP} levels deep")) }
 }
 
-/// What was done to a value, noted while a template is asked what it can do.
+/// What was done to a value, noted for whoever asks what a template can do.
 pub(crate) mod mark {
     /// It was read.
     pub(crate) const USED: u8 = 1;
@@ -318,6 +318,7 @@ impl PartialEq for Value {
     /// Whether two values are equal, of which arrays and objects are hashable: nothing in them is too deep.
     ///
     /// Numbers and booleans are compared by what they are worth.
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::String(a), Self::String(b)) => a.text == b.text,

@@ -162,7 +162,7 @@ impl<'p> Machine<'p> {
         if property.is_undefined() {
             return Ok(missing());
         }
-        if !operators::is_hashable(&mut self.run, &property, 0)? {
+        if !matches!(property, Value::String(_)) && !operators::is_hashable(&mut self.run, &property, 0)? {
             return failed(format!("{} cannot be a key", property.type_name()));
         }
         let value = match (object, &property) {
