@@ -122,16 +122,16 @@ fn repeat(run: &mut Run<'_>, text: &Text, count: i64) -> Outcome<Value> {
 
 /// Whether two values are equal: `==`. Arrays and objects are only if they are hashable.
 pub(crate) fn equal(run: &mut Run<'_>, a: &Value, b: &Value) -> Outcome<bool> {
-    match (a, b) {
-        (Value::String(a), Value::String(b)) => run.budget.steps(1 + a.text.len().min(b.text.len()) / 64)?,
-        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
-            if !is_hashable(run, a, 0)? || !is_hashable(run, b, 0)? {
-                return Ok(false);
-            }
+    Ok(match (a, b) {
+        (Value::String(left), Value::String(right)) => {
+            run.budget.steps(1 + left.text.len().min(right.text.len()) / 64)?;
+            a == b
         }
-        _ => {}
-    }
-    Ok(a == b)
+        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
+            is_hashable(run, a, 0)? && is_hashable(run, b, 0)? && a == b
+        }
+        _ => a == b,
+    })
 }
 
 /// Whether a value can be looked up. Arrays and objects can if everything in them can: inside others, they can only if
