@@ -1,6 +1,8 @@
 //! What one call may spend: work and memory, counted before they are spent. Neither is measured in time, so that a busy
 //! machine renders whatever an idle one does.
 
+use std::cell::Cell;
+
 use crate::error::Error;
 
 /// Steps that any call may take: about half a second.
@@ -9,6 +11,16 @@ const STEPS: usize = 20_000_000;
 const BYTES: usize = 64 << 20;
 /// How many more of both for each byte of the conversation.
 const PER_BYTE: usize = 64;
+
+thread_local! {
+    /// The bytes that the strings of this thread take.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Notes that a string of this thread takes `after` bytes instead of `before`.
+pub(crate) fn hold(before: usize, after: usize) {
+    HELD.set(HELD.get() - before + after);
+}
 
 /// How many steps and bytes are left.
 #[derive(Debug)]
@@ -33,10 +45,10 @@ impl Budget {
         Ok(())
     }
 
-    /// Pays for the work of filling `count` bytes of a string, and checks that there is memory for them beside the `held`
-    /// bytes of other strings.
-    pub(crate) fn string(&mut self, count: usize, held: usize) -> Result<(), Error> {
-        if held.saturating_add(count) > self.most_held {
+    /// Pays for the work of filling `count` bytes of a string, and checks that there is memory for them beside the other
+    /// strings of this thread.
+    pub(crate) fn string(&mut self, count: usize) -> Result<(), Error> {
+        if HELD.get().saturating_add(count) > self.most_held {
             return Err(limit("the template takes too much memory"));
         }
         self.steps(1 + count / 64)

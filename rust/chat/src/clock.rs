@@ -31,13 +31,19 @@ impl Default for Now {
 const MOST_BYTES: usize = 99;
 
 /// Writes a moment in a format. Nothing if the result is empty or too long, or if the format has an unknown conversion.
-pub(crate) fn strftime(format: &str, now: &Now) -> Option<String> {
+/// What is not UTF-8 stays as it is.
+pub(crate) fn strftime(format: &[u8], now: &Now) -> Option<Vec<u8>> {
     let zone = FixedOffset::east_opt(now.offset)?;
     let time = DateTime::from_timestamp(now.seconds, 0)?.with_timezone(&zone);
-    // A zone of chrono's has no name. No format has a zero byte, so that it can stand for the percent signs of a text.
-    let format = format.replace("%%", "\0").replace("%Z", &now.zone.replace('%', "\0")).replace('\0', "%%");
-    let mut text = String::new();
-    write!(text, "{}", time.format(&format)).ok()?;
+    let mut text = Vec::new();
+    for chunk in format.utf8_chunks() {
+        // A zone of chrono's has no name. No format has a zero byte, so that it can stand for the percent signs of a text.
+        let format = chunk.valid().replace("%%", "\0").replace("%Z", &now.zone.replace('%', "\0")).replace('\0', "%%");
+        let mut valid = String::new();
+        write!(valid, "{}", time.format(&format)).ok()?;
+        text.extend_from_slice(valid.as_bytes());
+        text.extend_from_slice(chunk.invalid());
+    }
     Some(text).filter(|text| (1..=MOST_BYTES).contains(&text.len()))
 }
 
@@ -66,15 +72,23 @@ mod tests {
             (0, "", None),
         ];
         for (seconds, format, expected) in cases {
-            assert_eq!(strftime(format, &Now { seconds, ..Now::default() }).as_deref(), expected, "{format}");
+            let text = strftime(format.as_bytes(), &Now { seconds, ..Now::default() });
+            assert_eq!(text.as_deref(), expected.map(str::as_bytes), "{format}");
         }
-        assert!(strftime(&"%Y".repeat(24), &Now::default()).is_some());
-        assert!(strftime(&"%Y".repeat(25), &Now::default()).is_none());
+        assert!(strftime("%Y".repeat(24).as_bytes(), &Now::default()).is_some());
+        assert!(strftime("%Y".repeat(25).as_bytes(), &Now::default()).is_none());
+    }
+
+    #[test]
+    fn what_is_not_utf_8_stays() {
+        let now = Now::default();
+        assert_eq!(strftime(b"\xC3%Y\xE2\x82%%\xFF", &now).as_deref(), Some(&b"\xC31970\xE2\x82%\xFF"[..]));
+        assert_eq!(strftime(b"%\xC3", &now), None);
     }
 
     #[test]
     fn zones_shift_the_clock() {
         let now = Now { seconds: 0, offset: -5 * 3600 - 1800, zone: "A%C".to_owned() };
-        assert_eq!(strftime("%F %T %z %Z", &now).as_deref(), Some("1969-12-31 18:30:00 -0530 A%C"));
+        assert_eq!(strftime(b"%F %T %z %Z", &now).as_deref(), Some(&b"1969-12-31 18:30:00 -0530 A%C"[..]));
     }
 }

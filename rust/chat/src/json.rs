@@ -96,14 +96,10 @@ impl Json {
 
     /// Says who wrote the strings and keys in it.
     pub(crate) fn set_origin(&mut self, origin: Origin) {
-        let set = |text: &mut Text| *text = Text::new(std::mem::take(text).into_bytes(), origin);
         match self {
-            Self::String(text) => set(text),
+            Self::String(text) => text.set_origin(origin),
             Self::Array(items) => items.iter_mut().for_each(|item| item.set_origin(origin)),
-            Self::Object(object) => object.entries.iter_mut().for_each(|(key, value)| {
-                set(key);
-                value.set_origin(origin);
-            }),
+            Self::Object(object) => object.set_origins(origin, |_| origin),
             _ => {}
         }
     }
@@ -166,6 +162,14 @@ impl Object {
     /// Adds an entry whose key is known to be new.
     pub fn push(&mut self, key: Text, value: Json) {
         self.entries.push((key, value));
+    }
+
+    /// Says who wrote the keys, and what is in the value of each.
+    pub(crate) fn set_origins(&mut self, keys: Origin, values: impl Fn(&Text) -> Origin) {
+        for (key, value) in &mut self.entries {
+            key.set_origin(keys);
+            value.set_origin(values(key));
+        }
     }
 
     /// Takes a key out.

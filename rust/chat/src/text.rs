@@ -167,6 +167,11 @@ impl Text {
         next.checked_sub(1).map_or(self.first, |last| self.rest[last].1)
     }
 
+    /// Whether a caller wrote all of it.
+    pub(crate) fn is_callers(&self) -> bool {
+        self.first.is_caller() && self.rest.iter().all(|run| run.1.is_caller())
+    }
+
     /// The runs: bytes and their origin, in order. None is empty. Neighbours may have the same origin.
     pub fn runs(&self) -> impl Iterator<Item = (Range<usize>, Origin)> + '_ {
         self.runs_in(0..self.len())
@@ -324,6 +329,12 @@ impl Text {
         self.extend(b"\"", near);
     }
 
+    /// Says who wrote all of it, as one part.
+    pub(crate) fn set_origin(&mut self, origin: Origin) {
+        self.first = origin;
+        self.rest.clear();
+    }
+
     /// Cuts everything off after `len` bytes.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.bytes.truncate(len);
@@ -339,10 +350,9 @@ impl Text {
 
     /// The bytes of a range, with their origins and parts.
     pub fn slice(&self, range: Range<usize>) -> Self {
-        let mut runs = self.parted_runs(range.clone());
-        let first = runs.next().map_or(Origin::TEMPLATE, |run| run.1);
+        let runs = self.parted_runs(range.clone()).skip(1);
         let rest = runs.map(|(run, origin, part)| ((run.start - range.start) as u32, origin, part)).collect();
-        Self { bytes: self.bytes[range].to_vec(), first, rest }
+        Self { first: self.origin_at(range.start), rest, bytes: self.bytes[range].to_vec() }
     }
 
     /// The same origins with other bytes, as many as before.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::operators::Operator;
+use crate::text::Text;
 
 /// The number of a name in [`Program::names`].
 pub(crate) type NameId = u32;
@@ -64,6 +65,8 @@ pub(crate) enum Node {
     Member(Box<Expression>, NameId),
     /// `object[key]`, `object.0`
     Item(Box<[Expression; 2]>),
+    /// `object[start:stop:step]`
+    Slice(Box<[Expression; 4]>),
     Call(Box<Expression>, Vec<Expression>),
     Filter(Box<Expression>, Filter),
     Test(Box<Expression>, Filter),
@@ -95,7 +98,7 @@ pub(crate) type Filter = (NameId, Option<Vec<Expression>>);
 #[derive(Debug)]
 pub(crate) enum Statement {
     /// Text outside of blocks.
-    Text(Vec<u8>),
+    Text(Text),
     Write(Expression),
     /// Conditions and what each is for, and what is for none.
     If(Vec<(Expression, Vec<Statement>)>, Vec<Statement>),
@@ -103,8 +106,8 @@ pub(crate) enum Statement {
     /// `{% set %}`, and `{% macro %}`, whose value is a [`Node::Macro`]: where it is, what is set (a name, a tuple of
     /// them, or a member of an object: anything else fails), and the value.
     Set(u32, Box<[Expression; 2]>),
-    /// `break` or `continue`.
-    Leave(&'static str),
+    Break,
+    Continue,
     /// `{% generation %}`, and `{% endgeneration %}` if it is false.
     Generation(bool),
 }

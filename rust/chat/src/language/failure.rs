@@ -11,8 +11,10 @@ pub(crate) enum Failure {
     Raised(String),
     /// An error with its position.
     At(crate::Error),
-    /// `break` or `continue`.
-    Left(&'static str),
+    /// `break`, which ends the loop.
+    Break,
+    /// `continue`, which ends the turn of the loop.
+    Continue,
 }
 
 impl From<crate::Error> for Box<Failure> {

@@ -3,7 +3,7 @@
 //! Source: `global_from_json` in `common/jinja/value.cpp` of llama.cpp. Deviations: 1. Numbers have the origin of the
 //! nearest key around them.
 
-use super::value::{Entries, Str, Value, held};
+use super::value::{Entries, Value};
 use crate::budget::Budget;
 use crate::error::Error;
 use crate::json::Json;
@@ -22,7 +22,7 @@ impl Value {
             Json::Unsigned(value) => Self::Int(value as i64, near),
             Json::Float(value) => Self::Float(value, near),
             Json::String(text) => {
-                budget.string(Str::cost(text.len(), text.num_runs()), held())?;
+                budget.string(text.num_bytes())?;
                 Self::string(text)
             }
             Json::Array(items) => {
@@ -37,8 +37,7 @@ impl Value {
                 for (key, value) in object {
                     let near = if key.first_origin().is_caller() { key.first_origin() } else { near };
                     let value = Self::from_json(value, near, budget)?;
-                    // A string can always be a key.
-                    let _ = entries.set(Self::from_json(key.into(), near, budget)?, value);
+                    entries.set(Self::from_json(key.into(), near, budget)?, value);
                 }
                 Self::object_with(entries, true, message)
             }

@@ -100,10 +100,11 @@ fn raise_exception(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 /// `dict(pairs or object, key=value, ...)`
 fn to_object(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let mut entries = Entries::default();
-    let mut add = |key: &Value, value: &Value| {
+    let mut add = |key: &Value, value: &Value| -> Outcome<()> {
         run.budget.bytes(64)?;
-        operators::charge_walk(run, key, 0)?;
-        entries.set(key.clone(), value.clone())
+        operators::check_key(run, key)?;
+        entries.set(key.clone(), value.clone());
+        Ok(())
     };
     let rest = match args.values.as_slice() {
         [Value::Array(pairs), rest @ ..] => {
@@ -125,17 +126,17 @@ fn to_object(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
         rest => rest,
     };
     for value in rest {
-        let Value::KwArg(argument) = value else { return args.expected("keyword arguments", value) };
+        let Value::KwArg(argument) = value else { return args.expected("keyword arguments", &value.type_name()) };
         add(&Value::String(argument.name.clone()), &argument.value)?;
     }
     Ok(Value::object(entries))
 }
 
 fn strftime_now(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
-    let format = args.text(0)?.to_string();
+    let format = args.text(0)?.as_bytes();
     // A conversion writes at most about sixteen times its bytes.
     run.budget.bytes(format.len().saturating_mul(16))?;
-    match strftime(format.split('\0').next().unwrap_or_default(), run.now) {
+    match strftime(format.split(|&byte| byte == 0).next().unwrap_or_default(), run.now) {
         Some(text) => Ok(Value::string(Text::template(text))),
         None => failed("the time in this format is empty or too long, or the format is unknown"),
     }

@@ -103,10 +103,7 @@ impl Lexer<'_> {
             self.at += 1;
         }
         self.skip(is_space);
-        if self.at >= self.source.len() {
-            return Ok(());
-        }
-        if self.sign() || self.symbol() {
+        if self.at >= self.source.len() || self.sign() || self.symbol() {
             return Ok(());
         }
         let start = self.at;

@@ -23,7 +23,7 @@ use std::rc::Rc;
 
 use scopes::Scopes;
 
-use super::ast::{Expression, NameId, Node, Program, Statement};
+use super::ast::{Expression, Node, Program, Statement};
 use super::failure::{Failure, Outcome, failed};
 use super::value::{Run, Str, Value, check_depth};
 use crate::error::{Error, Position};
@@ -42,8 +42,6 @@ pub(crate) struct Machine<'p> {
     strings: Vec<Option<Rc<Str>>>,
     names: Vec<Option<Rc<Str>>>,
     out: Text,
-    /// The bytes of the texts around `out`, which go on when it is finished.
-    outer: usize,
     /// Arrays that were written, and where in `out` they belong.
     arrays: Vec<(usize, Value)>,
     /// What text of the template is written as.
@@ -51,7 +49,6 @@ pub(crate) struct Machine<'p> {
     /// How many `{% generation %}` are open.
     generation: usize,
     depth: usize,
-    loop_name: Option<NameId>,
     /// The keys of `loop`, once a loop has run.
     loop_keys: Option<[Rc<Str>; 9]>,
 }
@@ -72,12 +69,10 @@ impl<'p> Machine<'p> {
             strings: vec![None; program.strings.len()],
             names: vec![None; program.names.len()],
             out: Text::default(),
-            outer: 0,
             arrays: Vec::new(),
             turn: Origin::TEMPLATE,
             generation: 0,
             depth: 0,
-            loop_name: program.id(b"loop"),
             loop_keys: None,
         }
     }
@@ -102,7 +97,8 @@ impl<'p> Machine<'p> {
             Failure::At(error) => return error,
             Failure::Raised(problem) => return Error::Raised { problem, position },
             Failure::Failed(problem) => problem,
-            Failure::Left(how) => format!("'{how}' outside of a loop"),
+            Failure::Break => "'break' outside of a loop".to_owned(),
+            Failure::Continue => "'continue' outside of a loop".to_owned(),
         };
         Error::Template { problem, position }
     }
@@ -163,22 +159,15 @@ impl<'p> Machine<'p> {
         array.items.borrow().iter().try_for_each(|item| self.write_items(item, depth + 1))
     }
 
-    fn charge_writing(&mut self, count: usize) -> Outcome<()> {
-        self.run.written = self.outer + self.out.num_bytes();
-        self.run.begun = 0;
-        self.run.charge_held(count)
-    }
-
     fn write_text(&mut self, text: &Text) -> Outcome<()> {
-        self.charge_writing(text.num_bytes())?;
+        self.run.budget.bytes(text.num_bytes())?;
         self.out.append_as(text, written(self.turn, self.generation));
         Ok(())
     }
 
     fn write(&mut self, value: &Value) -> Outcome<()> {
         match value {
-            Value::String(string) => self.write_text(&string.text),
-            Value::Int(..) | Value::Float(..) | Value::Bool(_) => {
+            Value::String(_) | Value::Int(..) | Value::Float(..) | Value::Bool(_) => {
                 let text = value.as_text(&mut self.run)?;
                 self.write_text(&text)
             }
@@ -193,12 +182,10 @@ impl<'p> Machine<'p> {
 
     /// What a body writes, instead of writing it.
     fn captured(&mut self, body: &'p [Statement]) -> Outcome<Value> {
-        self.outer += self.out.num_bytes();
         let out = std::mem::take(&mut self.out);
         let arrays = std::mem::take(&mut self.arrays);
         let result = self.block(body);
         let text = std::mem::replace(&mut self.out, out);
-        self.outer -= self.out.num_bytes();
         self.arrays = arrays;
         result.map(|()| Value::string(text))
     }
@@ -209,9 +196,7 @@ impl<'p> Machine<'p> {
         match statement {
             Statement::Text(text) => {
                 self.run.budget.steps(1)?;
-                self.charge_writing(text.len() + 8)?;
-                self.out.push(text, written(self.turn, self.generation)(Origin::TEMPLATE));
-                Ok(())
+                self.write_text(text)
             }
             Statement::Write(expression) => {
                 let value = self.evaluate(expression)?;
@@ -220,7 +205,8 @@ impl<'p> Machine<'p> {
             Statement::If(branches, otherwise) => self.if_block(branches, otherwise),
             Statement::For(each) => self.at(each.at, |machine| machine.for_block(each)),
             Statement::Set(at, parts) => self.at(*at, |machine| machine.set(parts)),
-            Statement::Leave(how) => Err(Box::new(Failure::Left(how))),
+            Statement::Break => Err(Box::new(Failure::Break)),
+            Statement::Continue => Err(Box::new(Failure::Continue)),
             Statement::Generation(begins) => {
                 self.generation = if *begins { self.generation + 1 } else { self.generation.saturating_sub(1) };
                 Ok(())
@@ -250,7 +236,8 @@ impl<'p> Machine<'p> {
                 self.run.budget.bytes(64)?;
                 self.run.change(&changed, &value)?;
                 let key = Value::String(self.name(*name));
-                object.entries.borrow_mut().set(key, value)
+                object.entries.borrow_mut().set(key, value);
+                Ok(())
             }
             _ => self.assign(target, &value),
         }

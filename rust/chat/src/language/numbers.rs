@@ -72,19 +72,11 @@ fn skip_sign(text: &[u8]) -> (&[u8], bool) {
 /// well.
 pub(crate) fn parse_float(text: &[u8]) -> Option<f64> {
     let (text, is_negative) = skip_sign(text);
-    let starts_with =
-        |word: &str| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()));
-    let value = if starts_with("inf") {
-        f64::INFINITY
-    } else if starts_with("nan") {
-        f64::NAN
-    } else {
-        let number = &text[..len_of_number(text)];
-        let value: f64 = std::str::from_utf8(number).ok()?.parse().ok()?;
-        let is_zero =
-            number.iter().take_while(|byte| !byte.eq_ignore_ascii_case(&b'e')).all(|byte| b"0.".contains(byte));
-        Some(value).filter(|value| value.is_normal() || is_zero)?
-    };
+    let is_word = text.get(..3).is_some_and(|start| matches!(&start.to_ascii_lowercase()[..], b"inf" | b"nan"));
+    let number = &text[..if is_word { 3 } else { len_of_number(text) }];
+    let value: f64 = std::str::from_utf8(number).ok()?.parse().ok()?;
+    let is_zero = number.iter().take_while(|byte| !byte.eq_ignore_ascii_case(&b'e')).all(|byte| b"0.".contains(byte));
+    let value = Some(value).filter(|value| is_word || value.is_normal() || is_zero)?;
     Some(if is_negative { -value } else { value })
 }
 

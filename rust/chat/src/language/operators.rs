@@ -49,7 +49,7 @@ pub(crate) fn binary(run: &mut Run<'_>, op: Operator, left: Value, right: Value)
         (None, right) if is_membership && !matches!(right, None) => membership(contains(run, &left, right)?),
         // Beside a string, nothing is an empty string.
         (String(string), None | Undefined(_)) | (None | Undefined(_), String(string)) if joins(op) => {
-            run.charge_text(&string.text)?;
+            run.budget.string(string.text.num_bytes())?;
             Ok(Value::string(string.text.clone()))
         }
         (Undefined(_), _) | (_, Undefined(_)) => failed(format!("'{}' cannot take undefined values", op)),
@@ -66,7 +66,7 @@ pub(crate) fn binary(run: &mut Run<'_>, op: Operator, left: Value, right: Value)
                 left => Str::new(left.as_text(run)?.into_owned()),
             };
             let right = right.as_text(run)?;
-            run.charge_string(left.text.len() + right.len(), left.text.num_runs() + right.num_runs())?;
+            run.budget.string(left.text.num_bytes() + right.num_bytes())?;
             Ok(String(Str::appended(left, &right)))
         }
         (String(string), Int(count, _)) | (Int(count, _), String(string)) if op == "*" => {
@@ -112,7 +112,7 @@ fn arithmetic(op: Operator, left: &Value, right: &Value) -> Outcome<Value> {
 fn repeat(run: &mut Run<'_>, text: &Text, count: i64) -> Outcome<Value> {
     let count = if text.is_empty() { 0 } else { usize::try_from(count).unwrap_or(0) };
     run.budget.steps(count)?;
-    run.charge_string(text.len().saturating_mul(count), text.num_runs().saturating_mul(count))?;
+    run.budget.string(text.num_bytes().saturating_mul(count))?;
     let mut repeated = Text::default();
     for _ in 0..count {
         repeated.append(text);
@@ -120,30 +120,49 @@ fn repeat(run: &mut Run<'_>, text: &Text, count: i64) -> Outcome<Value> {
     Ok(Value::string(repeated))
 }
 
-/// Whether two values are equal in the sense of `==`.
+/// Whether two values are equal: `==`. Arrays and objects are only if they are hashable.
 pub(crate) fn equal(run: &mut Run<'_>, a: &Value, b: &Value) -> Outcome<bool> {
-    match (a, b) {
-        (Value::String(a), Value::String(b)) => run.budget.steps(1 + a.text.len().min(b.text.len()) / 64)?,
-        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
-            charge_walk(run, a, 0)?;
-            charge_walk(run, b, 0)?;
+    Ok(match (a, b) {
+        (Value::String(left), Value::String(right)) => {
+            run.budget.steps(1 + left.text.len().min(right.text.len()) / 64)?;
+            a == b
         }
-        _ => {}
-    }
-    a.equals(b, 0)
+        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
+            is_hashable(run, a, 0)? && is_hashable(run, b, 0)? && a == b
+        }
+        _ => a == b,
+    })
 }
 
-/// Pays for comparing or hashing a value: one step for everything in it, once per level that it is at. Tuples that
-/// share their items can be larger by far than the memory they take. Lists and objects inside others are not looked
-/// into, since they are never equal.
-pub(crate) fn charge_walk(run: &mut Run<'_>, value: &Value, depth: usize) -> Outcome<()> {
+/// Whether a value can be looked up. Arrays and objects can if everything in them can: inside others, they can only if
+/// nothing changes them.
+///
+/// Pays for comparing or hashing the value: one step for everything in it, once per level that it is at. Tuples that
+/// share their items can be larger by far than the memory they take.
+pub(crate) fn is_hashable(run: &mut Run<'_>, value: &Value, depth: usize) -> Outcome<bool> {
     check_depth(depth)?;
     run.budget.steps(1 + depth)?;
     match value {
-        Value::String(string) => Ok(run.budget.steps(string.text.len() / 64)?),
-        Value::Array(array) if depth > 0 && !array.is_tuple => Ok(()),
-        Value::Object(_) if depth > 0 => Ok(()),
-        _ => value.inner().iter().try_for_each(|inner| charge_walk(run, inner, depth + 1)),
+        Value::String(string) => return Ok(run.budget.steps(string.text.len() / 64).map(|()| true)?),
+        Value::Undefined(_) | Value::Function(_) => return Ok(false),
+        Value::Array(array) if depth > 0 && !array.is_tuple => return Ok(false),
+        Value::Object(_) if depth > 0 => return Ok(false),
+        _ => {}
+    }
+    for inner in &value.inner() {
+        if !is_hashable(run, inner, depth + 1)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// That a value can be a key, and so what can be inside a hashable one.
+pub(crate) fn check_key(run: &mut Run<'_>, key: &Value) -> Outcome<()> {
+    if is_hashable(run, key, 1)? {
+        Ok(())
+    } else {
+        failed(format!("Object key of unhashable type: {}", key.type_name()))
     }
 }
 
@@ -168,8 +187,8 @@ pub(crate) fn contains(run: &mut Run<'_>, needle: &Value, haystack: &Value) -> O
             Ok(memmem::find(haystack.text.as_bytes(), needle.text.as_bytes()).is_some())
         }
         Value::Object(object) => {
-            charge_walk(run, needle, 0)?;
-            Ok(object.entries.borrow().get(needle)?.is_some())
+            check_key(run, needle)?;
+            Ok(object.entries.borrow().get(needle).is_some())
         }
         _ => failed(format!("'in' needs something with items, not {}", haystack.type_name())),
     }

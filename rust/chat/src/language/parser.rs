@@ -12,6 +12,7 @@ mod expressions;
 use super::ast::{Expression, For, Macro, Name, NameId, Node, Program, Statement};
 use super::lexer::{Kind, Token};
 use crate::error::{Error, Position};
+use crate::text::Text;
 
 /// How deep expressions and statements may be nested.
 const MOST_DEEP: usize = 100;
@@ -135,7 +136,7 @@ impl<'s> Parser<'s> {
         self.nested(|parser| match parser.token(0) {
             Some(token) if token.kind == Kind::Text => {
                 parser.at += 1;
-                Ok(Statement::Text(token.value.clone()))
+                Ok(Statement::Text(Text::template(token.value.as_slice())))
             }
             Some(_) if parser.takes("{%") => parser.block(),
             Some(_) if parser.takes("{{") => {
@@ -190,8 +191,8 @@ impl<'s> Parser<'s> {
                 let body = Expression { at, node: Node::Captured(self.body_up_to("endfilter")?) };
                 Ok(Statement::Write(Expression { at, node: self.filter(body, filter) }))
             }
-            b"break" => self.close().map(|()| Statement::Leave("break")),
-            b"continue" => self.close().map(|()| Statement::Leave("continue")),
+            b"break" => self.close().map(|()| Statement::Break),
+            b"continue" => self.close().map(|()| Statement::Continue),
             b"generation" | b"endgeneration" => {
                 // llama.cpp skips a token without looking at it.
                 self.at += 1;
@@ -261,16 +262,15 @@ impl<'s> Parser<'s> {
     fn macro_block(&mut self, at: u32) -> Result<Statement, Error> {
         let target = self.primary()?;
         self.set(&target);
-        let name = if let Node::Name(id) = target.node { Some(id) } else { None };
         let parameters = self.parameters()?;
         self.close()?;
         let body = self.body_up_to("endmacro")?;
-        let node = match name {
-            Some(name) => {
+        let node = match target.node {
+            Node::Name(name) => {
                 self.program.macros.push(Macro { at, name, parameters, body });
                 Node::Macro(self.program.macros.len() - 1)
             }
-            None => Node::Invalid("the name of a macro must be a name"),
+            _ => Node::Invalid("the name of a macro must be a name"),
         };
         Ok(Statement::Set(at, Box::new([target, Expression { at, node }])))
     }

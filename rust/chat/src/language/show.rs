@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use super::failure::{Outcome, failed};
 use super::numbers;
-use super::value::{Args, Run, Value, check_depth};
+use super::value::{Args, Run, Value, check_depth, mark};
 use crate::text::{Origin, Text};
 
 impl Value {
@@ -27,11 +27,18 @@ impl Value {
     }
 }
 
+/// The value as a string, all of it read.
+pub(crate) fn string(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    match args.at(0)? {
+        Value::String(string) => Ok(Value::string(string.text.clone())),
+        value => Layout { is_read: true, ..Layout::new(false, -1) }.written(run, value).map(Value::string),
+    }
+}
+
 /// `tojson(value, ensure_ascii, indent, separators, sort_keys)`
 pub(crate) fn tojson(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     args.check_len(1, 5)?;
     let value = args.at(0)?;
-    run.note_deeply(value, 0)?;
     let indent = match args.named("indent", 2) {
         Value::Int(indent, _) => i64::from(indent as i32),
         _ => -1,
@@ -55,6 +62,8 @@ pub(crate) fn tojson(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 struct Layout {
     /// As JSON, and not as Python shows values.
     is_json: bool,
+    /// Whether the values in it count as read.
+    is_read: bool,
     /// With escapes for what is not ASCII in strings.
     is_ascii: bool,
     /// How many spaces per level. On one line if negative.
@@ -66,11 +75,14 @@ struct Layout {
 impl Layout {
     fn new(is_json: bool, indent: i64) -> Self {
         let item_separator = if indent < 0 { ", " } else { "," }.into();
-        Self { is_json, is_ascii: false, indent, item_separator, key_separator: ": ".into() }
+        Self { is_json, is_read: is_json, is_ascii: false, indent, item_separator, key_separator: ": ".into() }
     }
 
     fn written(&self, run: &mut Run<'_>, value: &Value) -> Outcome<Text> {
         let mut writer = Writer { run, out: Text::default(), layout: self };
+        if self.is_read {
+            value.note(mark::USED);
+        }
         writer.value(value, 0)?;
         Ok(writer.out)
     }
@@ -94,7 +106,7 @@ impl Writer<'_, '_> {
     }
 
     fn write_text(&mut self, text: &Text) -> Outcome<()> {
-        self.run.charge_text(text)?;
+        self.run.budget.bytes(text.num_bytes())?;
         self.out.extend_with(text);
         Ok(())
     }
@@ -123,7 +135,7 @@ impl Writer<'_, '_> {
             Value::Object(object) => {
                 let entries = object.entries.borrow();
                 self.items(["{", "}"], &entries, depth, |writer, (key, value)| {
-                    if layout.is_json && !matches!(key, Value::KwArg(_)) {
+                    if layout.is_json && !matches!(key, Value::String(_) | Value::KwArg(_)) {
                         let key = key.as_text(writer.run)?;
                         writer.quoted(&key)?;
                     } else {
@@ -154,6 +166,9 @@ impl Writer<'_, '_> {
 
     /// A value inside another.
     fn item(&mut self, value: &Value, depth: usize) -> Outcome<()> {
+        if self.layout.is_read {
+            value.note(mark::USED);
+        }
         match value {
             Value::String(string) if self.layout.is_json || string.text.as_bytes().contains(&b'\'') => {
                 self.quoted(&string.text)
@@ -198,7 +213,7 @@ impl Writer<'_, '_> {
 
     /// A string in quotes.
     fn quoted(&mut self, text: &Text) -> Outcome<()> {
-        self.run.charge_text(text)?;
+        self.run.budget.bytes(text.num_bytes())?;
         let is_ascii = self.layout.is_ascii;
         let is_escaped = |byte: &&u8| matches!(**byte, 0..0x20 | b'"' | b'\\') || is_ascii && !byte.is_ascii();
         self.run.budget.bytes(16 * text.as_bytes().iter().filter(is_escaped).count())?;
@@ -208,12 +223,9 @@ impl Writer<'_, '_> {
 
     /// A string with its parts and whose they are.
     fn parts(&mut self, text: &Text) -> Outcome<()> {
-        if text.is_empty() {
-            return self.write_str("TMPL:  \n");
-        }
-        self.run.charge_text(text)?;
+        self.run.budget.bytes(text.num_bytes())?;
         for part in text.parts() {
-            let is_caller = text.slice(part.clone()).runs().all(|run| run.1.is_caller());
+            let is_caller = text.slice(part.clone()).is_callers();
             self.write_str(if is_caller { "INPUT: " } else { "TMPL:  " })?;
             self.out.extend_with_range(text, part);
             self.write_str("\n")?;
@@ -258,6 +270,7 @@ mod tests {
     fn bytes_keep_their_origins() {
         let cases = [
             ("{{ [x, 1.5, none, true, (2, 3), (2, 3)[:1]]|string }}", "a", "['<a>', 1.5, None, True, (2, 3), (2,)]"),
+            ("{{ [x.upper, ''.upper]|string }}", "", "[Function<upper>(INPUT: \n), Function<upper>(TMPL:  \n)]"),
             ("{{ {x: x}|string }}", "it's", "{\"<it's>\": \"<it's>\"}"),
             ("{{ [y, range, (x ~ 'b').upper]|string }}", "a", "[UNDEFINED, Function<range>(), Function<upper>(PARTS)]"),
         ];

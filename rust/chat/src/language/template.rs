@@ -102,20 +102,19 @@ impl Template {
     pub fn render(&self, variables: &Object, now: &Now, budget: &mut Budget) -> Result<Text, Error> {
         let mut value = |json: &Json| Value::from_json(json.clone(), Origin::TEMPLATE, budget);
         let values = variables.iter().map(|(name, json)| Ok((name, value(json)?))).collect::<Result<_, Error>>()?;
-        self.run(values, now, None, budget)
+        self.run(values, now, &mut Changed::default(), budget)
     }
 
-    /// Runs it. Of variables with the same name the last one counts. With `notes`, what is done to values is noted, and
-    /// those that hold themselves stay as they are as long as `notes` does.
+    /// Runs it. Of variables with the same name the last one counts. Values that hold themselves stay as they are as long
+    /// as `changed` does.
     pub(crate) fn run(
         &self,
         variables: Vec<(impl AsRef<[u8]>, Value)>,
         now: &Now,
-        notes: Option<&mut Changed>,
+        changed: &mut Changed,
         budget: &mut Budget,
     ) -> Result<Text, Error> {
-        let mut own = Changed::default();
-        let run = Run { now, notes: notes.is_some(), budget, written: 0, begun: 0, changed: notes.unwrap_or(&mut own) };
+        let run = Run { now, budget, changed };
         Machine::new(&self.program, &self.source, run).rendered(variables)
     }
 }

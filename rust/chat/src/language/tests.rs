@@ -1,6 +1,6 @@
 //! What the tests of the language share.
 
-use super::{Template, Value};
+use super::{Changed, Template, Value};
 use crate::text::Text;
 use crate::{Budget, Error, Now, Origin};
 
@@ -8,7 +8,7 @@ use crate::{Budget, Error, Now, Origin};
 pub(crate) fn render(template: &str, x: Value) -> Result<Text, Error> {
     let template = Template::new(template.as_bytes())?;
     let now = Now { seconds: 1709251199, ..Now::default() };
-    template.run(vec![("x", x)], &now, None, &mut Budget::new(0))
+    template.run(vec![("x", x)], &now, &mut Changed::default(), &mut Budget::new(0))
 }
 
 /// What a template writes, caller's bytes in angle brackets.

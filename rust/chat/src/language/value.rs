@@ -18,7 +18,8 @@ pub(crate) use entries::Entries;
 pub(crate) use run::{Changed, Run};
 
 use super::failure::{Outcome, failed};
-use crate::text::{Origin, RUN_BYTES, Text};
+use crate::budget::hold;
+use crate::text::{Origin, Text};
 
 /// The deepest nesting of values that are set, added to others, or walked: printed, compared, made JSON. So the recursion
 /// that frees them is not deeper than a stack.
@@ -29,7 +30,7 @@ pub(crate) fn check_depth(depth: usize) -> Outcome<()> {
     if depth < MOST_DEEP { Ok(()) } else { failed(format!("values are nested more than {MOST_DEEP} levels deep")) }
 }
 
-/// What was done to a value, noted while a template is asked what it can do.
+/// What was done to a value, noted for whoever asks what a template can do.
 pub(crate) mod mark {
     /// It was read.
     pub(crate) const USED: u8 = 1;
@@ -50,28 +51,18 @@ pub(crate) struct Str {
     pub(crate) marks: Cell<u8>,
 }
 
-thread_local! {
-    /// What the strings of this thread cost together.
-    static HELD: Cell<usize> = const { Cell::new(0) };
-}
-
-/// What the strings of this thread cost together, in bytes.
-pub(crate) fn held() -> usize {
-    HELD.get()
-}
-
 impl Str {
     pub(crate) fn new(text: Text) -> Rc<Self> {
-        HELD.set(HELD.get() + Self::cost(text.len(), text.num_runs()));
+        hold(0, Self::cost(&text));
         Rc::new(Self { text, marks: Cell::new(0) })
     }
 
     /// The string with more after it: the same one if nothing else holds it.
     pub(crate) fn appended(mut this: Rc<Self>, more: &Text) -> Rc<Self> {
         if let Some(Self { text, .. }) = Rc::get_mut(&mut this) {
-            let before = Self::cost(text.len(), text.num_runs());
+            let before = Self::cost(text);
             text.append(more);
-            HELD.set(HELD.get() - before + Self::cost(text.len(), text.num_runs()));
+            hold(before, Self::cost(text));
             return this;
         }
         let mut text = Text::with_capacity(2 * (this.text.len() + more.len()));
@@ -80,15 +71,15 @@ impl Str {
         Self::new(text)
     }
 
-    /// What a string of `len` bytes and `num_runs` runs takes.
-    pub(crate) fn cost(len: usize, num_runs: usize) -> usize {
-        size_of::<Self>().saturating_add(len).saturating_add(num_runs.saturating_mul(RUN_BYTES))
+    /// What a string of this text takes.
+    fn cost(text: &Text) -> usize {
+        size_of::<Self>() + text.num_bytes()
     }
 }
 
 impl Drop for Str {
     fn drop(&mut self) {
-        HELD.set(HELD.get() - Self::cost(self.text.len(), self.text.num_runs()));
+        hold(Self::cost(&self.text), 0);
     }
 }
 
@@ -300,53 +291,6 @@ impl Value {
         self.noted().map_or(0, Cell::get)
     }
 
-    /// Whether it cannot be changed.
-    pub(crate) fn is_immutable(&self) -> bool {
-        match self {
-            Self::Array(array) => array.is_tuple,
-            Self::Object(_) => false,
-            _ => true,
-        }
-    }
-
-    /// Whether it can be looked up: arrays and objects if everything in them can and cannot be changed.
-    pub(crate) fn is_hashable(&self, depth: usize) -> Outcome<bool> {
-        check_depth(depth)?;
-        let is_fixed = |value: &Self| Ok(value.is_immutable() && value.is_hashable(depth + 1)?);
-        match self {
-            Self::Undefined(_) | Self::Function(_) => Ok(false),
-            Self::Array(_) | Self::Object(_) => all(&self.inner(), is_fixed),
-            _ => Ok(true),
-        }
-    }
-
-    /// Whether two values are equal: `==`.
-    ///
-    /// Numbers and booleans are compared by what they are worth. Arrays and objects are equal only if they are hashable.
-    /// Both are inside of `depth` others.
-    pub(crate) fn equals(&self, other: &Self, depth: usize) -> Outcome<bool> {
-        Ok(match (self, other) {
-            (Self::String(a), Self::String(b)) => a.text == b.text,
-            (Self::Undefined(_), Self::Undefined(_)) | (Self::None, Self::None) => true,
-            (Self::Function(_), Self::Function(_)) => true,
-            (Self::KwArg(a), Self::KwArg(b)) => {
-                Rc::ptr_eq(a, b) || a.name.text == b.name.text && same(&a.value, &b.value)
-            }
-            (Self::Array(_), Self::Array(_)) | (Self::Object(_), Self::Object(_)) => {
-                let (a, b) = (self.inner(), other.inner());
-                self.is_immutable() == other.is_immutable()
-                    && self.is_hashable(depth)?
-                    && other.is_hashable(depth)?
-                    && a.len() == b.len()
-                    && all(a.iter().zip(&b), |(a, b)| a.equals(b, depth + 1))?
-            }
-            _ => match (self.worth(), other.worth()) {
-                (Some(a), Some(b)) => a == b,
-                _ => false,
-            },
-        })
-    }
-
     /// Where the value is in memory; nothing for one that is copied.
     pub(crate) fn address(&self) -> Option<*const ()> {
         Some(match self {
@@ -370,15 +314,27 @@ impl Value {
     }
 }
 
-/// Whether a test holds for all items.
-fn all<T>(items: impl IntoIterator<Item = T>, test: impl Fn(T) -> Outcome<bool>) -> Outcome<bool> {
-    for item in items {
-        if !test(item)? {
-            return Ok(false);
+impl PartialEq for Value {
+    /// Whether two values are equal, of which arrays and objects are hashable: nothing in them is too deep.
+    ///
+    /// Numbers and booleans are compared by what they are worth.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::String(a), Self::String(b)) => a.text == b.text,
+            (Self::Undefined(_), Self::Undefined(_)) | (Self::None, Self::None) => true,
+            (Self::Function(_), Self::Function(_)) => true,
+            (Self::KwArg(a), Self::KwArg(b)) => {
+                Rc::ptr_eq(a, b) || a.name.text == b.name.text && same(&a.value, &b.value)
+            }
+            (Self::Array(a), Self::Array(b)) => a.is_tuple == b.is_tuple && a.items == b.items,
+            (Self::Object(a), Self::Object(b)) => **a.entries.borrow() == **b.entries.borrow(),
+            _ => matches!((self.worth(), other.worth()), (Some(a), Some(b)) if a == b),
         }
     }
-    Ok(true)
 }
+
+impl Eq for Value {}
 
 /// Whether two values are one and the same: the pointers of C++ are equal.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {

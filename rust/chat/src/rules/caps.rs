@@ -41,73 +41,61 @@ const STRING: &str = r#""{\"arg\": \"sun\"}""#;
 /// What is looked for in the output: no template has it.
 const CONTENT: &str = "MARK_OF_CONTENT";
 
-/// What came of a rendering.
-struct Outcome {
-    messages: Value,
-    /// The output, if it succeeded.
-    text: Option<Text>,
-    /// Empties what holds itself, once the values have been looked at.
-    _changed: Changed,
-}
-
 impl Caps {
     /// Finds out what a template can do.
     pub(crate) fn of(template: &Template, now: &Now, budget: &mut Budget) -> Result<Self, Error> {
         const AS_ARRAY: u8 = mark::SELECTATTR | mark::ARRAY_ACCESS;
-        let mut run = |messages: &str, tools: &str| run(template, now, budget, messages, tools);
+        // What holds itself is emptied once the values have been looked at.
+        let mut changed = Changed::default();
+        // The messages of a rendering, with what was done to them, and the text if it succeeds.
+        let mut run = |messages: &str, tools: &str| -> Result<(Value, Option<Text>), Error> {
+            let [messages, tools] = [messages, tools].map(|json| Json::parse_text(&Text::template(json)));
+            let messages = Value::from_json(messages?, Origin::TEMPLATE, budget)?;
+            let variables = vec![
+                ("messages", messages.clone()),
+                ("tools", Value::from_json(tools?, Origin::TEMPLATE, budget)?),
+                ("bos_token", Value::string("")),
+                ("eos_token", Value::string("")),
+                ("add_generation_prompt", Value::Bool(true)),
+            ];
+            match template.run(variables, now, &mut changed, budget) {
+                Ok(text) => Ok((messages, Some(text))),
+                Err(error @ Error::Limit { .. }) => Err(error),
+                Err(_) => Ok((messages, None)),
+            }
+        };
         let mut caps = Self { supports_tool_calls: true, ..Self::default() };
 
         // Whether contents can be strings, and arrays.
-        let with_string = run(&format!(r#"[{{"role": "user", "content": "{CONTENT}"}}]"#), "[]")?;
-        let marks = find(&with_string.messages, "0.content").marks();
+        let (messages, text) = run(&format!(r#"[{{"role": "user", "content": "{CONTENT}"}}]"#), "[]")?;
+        let marks = find(&messages, "0.content").marks();
         let is_array = marks & AS_ARRAY != 0;
+        let is_shown = |text: Text| memchr::memmem::find(text.as_bytes(), CONTENT.as_bytes()).is_some();
         // The string may have been looked at as an array only to see what it is.
-        caps.supports_string_content = with_string
-            .text
-            .is_some_and(|text| !is_array || memchr::memmem::find(text.as_bytes(), CONTENT.as_bytes()).is_some());
+        caps.supports_string_content = text.is_some_and(|text| !is_array || is_shown(text));
         caps.supports_typed_content = is_array;
         if marks & mark::IS_STRING != 0 {
-            let with_array = run(r#"[{"role": "user", "content": []}]"#, "[]")?;
-            let marks = find(&with_array.messages, "0.content").marks();
-            caps.supports_typed_content |= marks & AS_ARRAY != 0 && with_array.text.is_some();
+            let (messages, text) = run(r#"[{"role": "user", "content": []}]"#, "[]")?;
+            let marks = find(&messages, "0.content").marks();
+            caps.supports_typed_content |= marks & AS_ARRAY != 0 && text.is_some();
         }
 
-        let system = run(&format!(r#"[{{"role": "system", "content": "A rule"}}, {USER}]"#), "[]")?;
-        caps.supports_system_role = is_used(&system.messages, "0.content");
+        let (messages, _) = run(&format!(r#"[{{"role": "system", "content": "A rule"}}, {USER}]"#), "[]")?;
+        caps.supports_system_role = is_used(&messages, "0.content");
 
-        let with_object = run(&conversation(OBJECT), TOOLS)?;
-        if with_object.text.is_some() {
-            caps.supports_tool_calls = is_used(&with_object.messages, "1.tool_calls");
+        // Whether calls are shown, and arguments can be objects.
+        let (messages, text) = run(&conversation(OBJECT), TOOLS)?;
+        if text.is_some() {
+            caps.supports_tool_calls = is_used(&messages, "1.tool_calls");
             caps.supports_object_arguments =
-                caps.supports_tool_calls && is_used(&with_object.messages, "1.tool_calls.0.function.arguments.arg");
+                caps.supports_tool_calls && is_used(&messages, "1.tool_calls.0.function.arguments.arg");
         }
         if !caps.supports_object_arguments {
-            let with_string = run(&conversation(STRING), TOOLS)?;
-            caps.supports_tool_calls &= with_string.text.is_some() && is_used(&with_string.messages, "1.tool_calls");
+            let (messages, text) = run(&conversation(STRING), TOOLS)?;
+            caps.supports_tool_calls &= text.is_some() && is_used(&messages, "1.tool_calls");
         }
         Ok(caps)
     }
-}
-
-/// Renders a conversation with tools.
-fn run(template: &Template, now: &Now, budget: &mut Budget, messages: &str, tools: &str) -> Result<Outcome, Error> {
-    let [messages, tools] = [messages, tools].map(|json| Json::parse_text(&Text::template(json)));
-    let messages = Value::from_json(messages?, Origin::TEMPLATE, budget)?;
-    let tools = Value::from_json(tools?, Origin::TEMPLATE, budget)?;
-    let variables = vec![
-        ("messages", messages.clone()),
-        ("tools", tools),
-        ("bos_token", Value::string("")),
-        ("eos_token", Value::string("")),
-        ("add_generation_prompt", Value::Bool(true)),
-    ];
-    let mut changed = Changed::default();
-    let text = match template.run(variables, now, Some(&mut changed), budget) {
-        Ok(text) => Some(text),
-        Err(error @ Error::Limit { .. }) => return Err(error),
-        Err(_) => None,
-    };
-    Ok(Outcome { messages, text, _changed: changed })
 }
 
 /// A conversation with a call that has these arguments.
@@ -124,7 +112,7 @@ fn conversation(arguments: &str) -> String {
 
 /// What a path of keys and indices leads to.
 fn find(value: &Value, path: &str) -> Value {
-    let inner = |value: Value, step| value.attribute(&Value::string(Text::template(step))).ok().flatten();
+    let inner = |value: Value, step| value.attribute(&Value::string(Text::template(step)));
     path.split('.').try_fold(value.clone(), inner).unwrap_or(Value::UNDEFINED)
 }
 

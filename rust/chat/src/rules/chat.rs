@@ -10,7 +10,6 @@
 //! without it if `add_generation_prompt` is false; llama-server continues it. 2. No grammar and no parser for the answer
 //! are made.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -67,8 +66,6 @@ pub struct ChatTemplate {
     handler: Option<&'static Handler<'static>>,
     /// Whether white space is taken away from both ends of contents: StepFun's model repeats itself otherwise.
     trims: bool,
-    /// Whether it knows the role `developer`: gpt-oss does.
-    knows_developer: bool,
     caps: OnceLock<Caps>,
     /// With the BOS and EOS that it was made with.
     thinking: OnceLock<(String, String, Thinking)>,
@@ -85,7 +82,6 @@ impl ChatTemplate {
         Ok(Self {
             handler: Handler::of(&template),
             trims: template.contains("You have access to the following functions in JSONSchema format"),
-            knows_developer: template.contains("<|channel|>"),
             template,
             caps: OnceLock::new(),
             thinking: OnceLock::new(),
@@ -158,7 +154,7 @@ impl ChatTemplate {
         let _ = self.caps.set(caps);
         let mut scene = Scene { template: &self.template, caps, options, now, budget };
         let thinking = match self.handler {
-            Some(_) => Cow::default(),
+            Some(_) => Thinking::default(),
             None => self.thinking(&mut scene)?,
         };
         // What llama-server finds when it starts.
@@ -171,9 +167,6 @@ impl ChatTemplate {
             repairs::trim(messages);
         }
         content::adapt(messages, caps);
-        if !self.knows_developer {
-            repairs::developer_to_system(messages);
-        }
         if !caps.supports_system_role {
             params.dropped = repairs::merge_system(messages)?;
         }
@@ -189,16 +182,16 @@ impl ChatTemplate {
     }
 
     /// How the template writes thinking. It is kept for the first BOS and EOS.
-    fn thinking(&self, scene: &mut Scene<'_>) -> Result<Cow<'_, Thinking>, Error> {
+    fn thinking(&self, scene: &mut Scene<'_>) -> Result<Thinking, Error> {
         let Options { bos, eos, .. } = scene.options;
         if let Some((known_bos, known_eos, thinking)) = self.thinking.get()
             && (known_bos, known_eos) == (bos, eos)
         {
-            return Ok(Cow::Borrowed(thinking));
+            return Ok(thinking.clone());
         }
         let thinking = Thinking::of(scene)?;
         let _ = self.thinking.set((bos.clone(), eos.clone(), thinking.clone()));
-        Ok(Cow::Owned(thinking))
+        Ok(thinking)
     }
 }
 
@@ -250,7 +243,7 @@ fn decide_continuation(params: &mut Params, closes: Option<bool>) -> Result<(), 
 
 /// Adds the dates that every template can read.
 fn add_dates(variables: &mut Object, template: &Template, now: &Now) {
-    for (name, format) in [("datetime", "%b %d %Y"), ("date_string", "%d %b %Y")] {
+    for (name, format) in [("datetime", b"%b %d %Y"), ("date_string", b"%d %b %Y")] {
         if template.reads(name) && variables.get(name).is_none() {
             variables.push(name.into(), Text::template(strftime(format, now).unwrap_or_default()).into());
         }

@@ -74,12 +74,15 @@ impl Reader<'_> {
         Ok(message)
     }
 
-    /// A role that every template knows, or this one, is as if the template had written it. Others stay the caller's.
+    /// A role that every template knows, or this one, is as if the template had written it. Others stay the caller's. A
+    /// `developer` is a `system`, except for gpt-oss, which knows the role.
     fn role(&self, role: &Text, number: usize) -> Text {
         const STANDARD: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
-        let is_standard = STANDARD.iter().any(|known| role == known);
-        if is_standard || self.template.has_constant(role.as_bytes()) {
-            Text::new(role.as_bytes(), Origin::turn(number))
+        let is_system = *role == "developer" && !self.template.contains("<|channel|>");
+        let name = if is_system { b"system" } else { role.as_bytes() };
+        let is_standard = STANDARD.iter().any(|known| known.as_bytes() == name);
+        if is_standard || self.template.has_constant(name) {
+            Text::new(name, Origin::turn(number))
         } else {
             role.clone()
         }
@@ -106,13 +109,11 @@ impl Reader<'_> {
             return Err(Error::request(field(), "a part must be an object with a type"));
         };
         if *kind == "text" {
-            return match part.get("text") {
-                Some(value) => {
-                    let text = content::string(value, || field() + ".text")?;
-                    Ok(content::part("text", text.clone(), Some(message)))
-                }
-                None => Err(Error::request(field(), "a part of the type 'text' must have a text")),
+            let Some(text) = part.get("text") else {
+                return Err(Error::request(field(), "a part of the type 'text' must have a text"));
             };
+            let text = content::string(text, || field() + ".text")?;
+            return Ok(content::part("text", text.clone(), Some(message)));
         }
         let what = match kind.as_bytes() {
             b"image_url" => "an image",

@@ -6,7 +6,7 @@
 use super::params::{Params, Scene};
 use crate::error::Error;
 use crate::json::{Json, Object};
-use crate::language::Value;
+use crate::language::{Changed, Value};
 use crate::text::{Origin, Text};
 
 /// The names under which templates ask whether earlier thinking is kept, and whether they are true if it is.
@@ -48,5 +48,5 @@ pub(crate) fn render(
         variables.push((b"add_generation_prompt", Value::Bool(true)));
     }
 
-    scene.template.run(variables, scene.now, None, scene.budget)
+    scene.template.run(variables, scene.now, &mut Changed::default(), scene.budget)
 }

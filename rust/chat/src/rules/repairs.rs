@@ -1,10 +1,8 @@
 //! What is changed in messages so that a template can render them, in this order.
 //!
-//! 1. [`developer_to_system`]: the role `developer` becomes `system`, except for gpt-oss, which knows it.
+//! 1. [`trim`], for one template: white space at the ends of contents goes.
 //! 2. [`merge_system`]: the first message, if it is a system message and the template takes none, moves into the next.
 //! 3. [`arguments_as_objects`]: arguments of tool calls that are JSON in a string are read.
-//!
-//! And, before all of them, [`trim`], for one template.
 //!
 //! Source: the namespace `workaround` in `common/chat.cpp` of llama.cpp. Deviations: 1. Errors name the field. 2. A
 //! message with tool calls always has a content: [`message`](super::message) gives it an empty one.
@@ -13,17 +11,6 @@ use super::content;
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::text::{Text, is_space};
-
-/// The first repair.
-pub(crate) fn developer_to_system(messages: &mut [Object]) {
-    for message in messages {
-        if let Some(Json::String(role)) = message.get_mut("role")
-            && *role == "developer"
-        {
-            *role = Text::new("system", role.first_origin());
-        }
-    }
-}
 
 /// The second repair. Returns the number of the system message if there is none after it.
 ///
@@ -53,12 +40,9 @@ pub(crate) fn arguments_as_objects(messages: &mut [Object]) -> Result<(), Error>
         for (call_at, call) in Json::objects(calls).enumerate() {
             let Some(Json::Object(function)) = call.get_mut("function") else { continue };
             let Some(arguments) = function.text("arguments") else { continue };
-            let parsed = Json::parse_text(arguments).map_err(|error| match error {
-                Error::Request { problem, .. } => {
-                    let field = format!("messages[{number}].tool_calls[{call_at}].function.arguments");
-                    Error::request(field, problem)
-                }
-                other => other,
+            let parsed = Json::parse_text(arguments).map_err(|error| {
+                let field = format!("messages[{number}].tool_calls[{call_at}].function.arguments");
+                Error::request(field, error.to_string())
             });
             function.set("arguments", parsed?);
         }

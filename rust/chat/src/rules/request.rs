@@ -25,25 +25,21 @@ use crate::text::{Origin, Text};
 #[derive(Clone, Debug)]
 pub struct Request {
     body: Json,
-    num_bytes: usize,
 }
 
 impl Request {
     /// A request with the fields of a body. The origin of each string in a message says which message it is.
     pub fn from_body(mut body: Json) -> Self {
-        let num_bytes = body.num_bytes();
         let messages = if let Json::Object(body) = &mut body { body.get_mut("messages") } else { None };
         if let Some(Json::Array(messages)) = messages {
             for (number, message) in messages.iter_mut().enumerate() {
-                message.set_origin(Origin::caller(number));
-                if let Json::Object(message) = message
-                    && let Some(content) = message.get_mut("content")
-                {
-                    content.set_origin(Origin::content(number));
+                let origins = [Origin::caller(number), Origin::content(number)];
+                if let Json::Object(message) = message {
+                    message.set_origins(origins[0], |key| origins[usize::from(*key == "content")]);
                 }
             }
         }
-        Self { body, num_bytes }
+        Self { body }
     }
 
     /// A request from a body in JSON.
@@ -68,7 +64,7 @@ impl Request {
 
     /// About how many bytes the caller passed.
     pub fn num_bytes(&self) -> usize {
-        self.num_bytes
+        self.body.num_bytes()
     }
 
     /// The messages as the caller passed them.

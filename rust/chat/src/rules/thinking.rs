@@ -62,10 +62,9 @@ impl Thinking {
             *self = opens_with("<think>");
         }
         // Granite 3.3.
-        if has(concat!(
-            "Write your thoughts between <think></think> and write your response between ",
-            "<response></response>"
-        )) {
+        let granite = "Write your thoughts between <think></think> and write your response between \
+            <response></response>";
+        if has(granite) {
             *self = opens_with("<think>");
         }
         // Nemotron Nano v2.

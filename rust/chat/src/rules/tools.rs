@@ -24,9 +24,9 @@ fn read_tool(tool: &Json, field: &str) -> Result<Json, Error> {
     let Some(function) = tool.get("function") else {
         return Err(Error::request(field, "a tool must have a function"));
     };
-    let string = |name: &str| match function.get(name) {
-        Some(value) => content::string(value, || format!("{field}.function.{name}")).cloned().map(Some),
-        None => Ok(None),
+    let string = |name: &str| {
+        let string = |value| content::string(value, || format!("{field}.function.{name}")).cloned();
+        function.get(name).map(string).transpose()
     };
     let Some(name) = string("name")? else {
         return Err(Error::request(format!("{field}.function"), "a function must be an object with a name"));

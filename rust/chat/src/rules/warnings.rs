@@ -96,12 +96,10 @@ fn unread_fields(request: &Request, template: &Template, warnings: &mut Vec<Warn
             if value.is_blank() || is_twice {
                 continue;
             }
-            let (code, who) = if !is_one_of(&PASSED) {
-                ("dropped-field", "llama-server drops")
-            } else if !template.contains(name) {
-                ("unread-field", "the template never reads")
-            } else {
-                continue;
+            let (code, who) = match is_one_of(&PASSED) {
+                false => ("dropped-field", "llama-server drops"),
+                true if !template.contains(name) => ("unread-field", "the template never reads"),
+                true => continue,
             };
             let text = format!("{who} the field '{name}', which messages[{number}] has");
             warnings.push(Warning::new(code, Some(&name.to_string()), Some(number), text));

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::ast::{Expression, Filter, NameId, Node};
 use super::super::failure::{Outcome, failed};
 use super::super::functions;
-use super::super::value::{Args, Code, Native, Value, check_depth, mark};
+use super::super::value::{Args, Code, Native, Str, Value, check_depth, mark};
 use super::{Machine, Scopes};
 
 impl<'p> Machine<'p> {
@@ -26,13 +26,10 @@ impl<'p> Machine<'p> {
     /// Calls a function of the language. Reading and copying the strings among its arguments is paid for here, and what
     /// it does besides by the function itself.
     pub(super) fn native(&mut self, native: Native, arguments: &Args) -> Outcome<Value> {
-        self.run.begun = 0;
-        for value in &arguments.values {
-            if let Value::String(string) = value {
-                self.run.budget.steps(string.text.len() / 16)?;
-                self.run.charge_text(&string.text)?;
-            }
-        }
+        let size = |value: &Value| if let Value::String(string) = value { string.text.num_bytes() } else { 0 };
+        let bytes = arguments.values.iter().map(size).sum();
+        self.run.budget.steps(bytes / 16)?;
+        self.run.budget.string(bytes)?;
         native(&mut self.run, arguments)
     }
 
@@ -103,13 +100,30 @@ impl<'p> Machine<'p> {
         let takes_text =
             matches!(name, b"capitalize" | b"lower" | b"replace" | b"strip" | b"title" | b"upper" | b"wordcount");
         if filter.1.is_none() && takes_text && !is_text {
-            self.run.begun = 0;
             *input = Value::string(input.as_text(&mut self.run)?.into_owned());
         }
-        let Some(native) = self.method(input, name)? else {
+        self.filtered(&args)
+    }
+
+    fn filtered(&mut self, args: &Args) -> Outcome<Value> {
+        let input = &args.values[0];
+        let Some(native) = self.method(input, args.name.text.as_bytes())? else {
             return failed(format!("{} has no filter '{}'", input.type_name(), args.name.text));
         };
-        self.native(native, &args)
+        self.native(native, args)
+    }
+
+    /// The filter `slice`. What is left out has the default for the direction: it takes all up to that end.
+    pub(super) fn slice(&mut self, [object, start, stop, step]: &'p [Expression; 4]) -> Outcome<Value> {
+        let object = self.evaluate(object)?;
+        let mut given = |part: &'p Expression, default| match part.node {
+            Node::Blank => Ok(Value::int(default)),
+            _ => self.evaluate(part),
+        };
+        let step = given(step, 1)?;
+        let [first, last] = if step.as_int()? < 0 { [i64::MAX, -1] } else { [0, i64::MAX] };
+        let values = vec![object, given(start, first)?, given(stop, last)?, step];
+        self.filtered(&Args { name: Str::new("slice".into()), values })
     }
 
     pub(super) fn test(&mut self, operand: &'p Expression, test: &'p Filter) -> Outcome<Value> {
@@ -118,7 +132,7 @@ impl<'p> Machine<'p> {
         let Some(native) = functions::test(name) else {
             return failed(format!("unknown test '{}'", args.name.text));
         };
-        self.run.note(&args.values[0], if name == b"string" { mark::USED | mark::IS_STRING } else { mark::USED });
+        args.values[0].note(if name == b"string" { mark::USED | mark::IS_STRING } else { mark::USED });
         self.native(native, &args)
     }
 }

@@ -21,14 +21,15 @@ impl<'p> Machine<'p> {
     /// The turns of a loop. Returns whether one came to its end.
     pub(super) fn turns(&mut self, each: &'p For) -> Outcome<bool> {
         let iterated = self.evaluate(&each.items)?;
-        self.run.note(&iterated, mark::USED | mark::ARRAY_ACCESS);
+        iterated.note(mark::USED | mark::ARRAY_ACCESS);
         let items = self.loop_items(&iterated, each)?;
         let arrays = self.arrays.len();
         let outer = self.turn;
+        let loop_name = self.program.id(b"loop");
         let mut has_ended = false;
         for (at, item) in items.iter().enumerate() {
             self.run.budget.steps(1)?;
-            if let Some(name) = self.loop_name {
+            if let Some(name) = loop_name {
                 let state = self.loop_state(&items, at);
                 self.scopes.set(name, state);
             }
@@ -40,8 +41,8 @@ impl<'p> Machine<'p> {
             match self.turn(&each.body) {
                 Ok(()) => has_ended = true,
                 Err(failure) => match *failure {
-                    Failure::Left("continue") => {}
-                    Failure::Left(_) => break,
+                    Failure::Continue => {}
+                    Failure::Break => break,
                     _ => return Err(failure),
                 },
             }
@@ -57,7 +58,7 @@ impl<'p> Machine<'p> {
             let num_arrays = self.arrays.len();
             let result = self.statement(statement);
             if let Err(failure) = &result
-                && matches!(**failure, Failure::Left(_))
+                && matches!(**failure, Failure::Break | Failure::Continue)
             {
                 self.out.truncate(len);
                 self.arrays.truncate(num_arrays);

@@ -18,7 +18,7 @@ impl<'p> Machine<'p> {
     pub(super) fn variable(&mut self, id: NameId) -> Value {
         let value = self.scopes.slots[id as usize].clone();
         if !value.is_undefined() {
-            self.run.note(&value, mark::USED);
+            value.note(mark::USED);
             return value;
         }
         match functions::global(&self.program.names[id as usize].text) {
@@ -31,13 +31,7 @@ impl<'p> Machine<'p> {
         &mut self,
         expressions: impl IntoIterator<Item = &'p Expression>,
     ) -> Outcome<Vec<Value>> {
-        let expressions = expressions.into_iter();
-        // With room for what a method is called on.
-        let mut values = Vec::with_capacity(expressions.size_hint().0 + 1);
-        for expression in expressions {
-            values.push(self.evaluate(expression)?);
-        }
-        Ok(values)
+        expressions.into_iter().map(|expression| self.evaluate(expression)).collect()
     }
 
     pub(super) fn evaluate(&mut self, expression: &'p Expression) -> Outcome<Value> {
@@ -75,6 +69,7 @@ impl<'p> Machine<'p> {
                 let key = self.evaluate(key)?;
                 self.item(&object, key)
             }
+            Node::Slice(parts) => self.slice(parts),
             Node::Call(callee, arguments) => {
                 let arguments = self.evaluate_all(arguments)?;
                 let callee = self.evaluate(callee)?;
@@ -121,7 +116,6 @@ impl<'p> Machine<'p> {
                 },
                 _ => {
                     let operand = self.evaluate(operand)?;
-                    self.run.begun = 0;
                     operators::binary(&mut self.run, operator, value, operand)
                 }
             };
@@ -136,8 +130,8 @@ impl<'p> Machine<'p> {
         for (key, value) in pairs {
             let key = self.evaluate(key)?;
             let value = self.evaluate(value)?;
-            operators::charge_walk(&mut self.run, &key, 0)?;
-            entries.set(key, value)?;
+            operators::check_key(&mut self.run, &key)?;
+            entries.set(key, value);
         }
         Ok(Value::object(entries))
     }
@@ -149,7 +143,7 @@ impl<'p> Machine<'p> {
             b"array_access" => mark::USED | mark::ARRAY_ACCESS,
             _ => mark::USED,
         };
-        self.run.note(value, marks);
+        value.note(marks);
         methods::method(value, name)
     }
 
@@ -168,16 +162,14 @@ impl<'p> Machine<'p> {
         if property.is_undefined() {
             return Ok(missing());
         }
-        if !matches!(property, Value::String(_)) {
-            operators::charge_walk(&mut self.run, &property, 0)?;
-            if !property.is_hashable(0)? {
-                return failed(format!("{} cannot be a key", property.type_name()));
-            }
+        if !matches!(property, Value::String(_)) && !operators::is_hashable(&mut self.run, &property, 0)? {
+            return failed(format!("{} cannot be a key", property.type_name()));
         }
         let value = match (object, &property) {
             (Value::Undefined(_), _) => return Ok(missing()),
             (Value::Object(fields), _) => {
-                let found = fields.entries.borrow().get(&property)?.cloned();
+                operators::check_key(&mut self.run, &property)?;
+                let found = fields.entries.borrow().get(&property).cloned();
                 match found {
                     Some(value) if !value.is_undefined() => value,
                     _ => {
@@ -198,9 +190,9 @@ impl<'p> Machine<'p> {
             _ => return failed(format!("{} cannot be a key of {}", property.type_name(), object.type_name())),
         };
         let is_index = matches!(property, Value::Int(..) | Value::Bool(_)) && !matches!(object, Value::Object(_));
-        self.run.note(object, if is_index { mark::USED | mark::ARRAY_ACCESS } else { mark::USED });
-        self.run.note(&property, mark::USED);
-        self.run.note(&value, mark::USED);
+        object.note(if is_index { mark::USED | mark::ARRAY_ACCESS } else { mark::USED });
+        property.note(mark::USED);
+        value.note(mark::USED);
         Ok(value)
     }
 

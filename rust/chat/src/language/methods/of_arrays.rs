@@ -47,21 +47,23 @@ fn copy(run: &mut Run<'_>, array: &Array) -> Outcome<Vec<Value>> {
 
 impl Value {
     /// The item of an array or an object that an attribute names.
-    pub(crate) fn attribute(&self, name: &Self) -> Outcome<Option<Self>> {
-        Ok(match (self, name) {
+    pub(crate) fn attribute(&self, name: &Self) -> Option<Self> {
+        match (self, name) {
             (_, Self::Undefined(_)) => None,
-            (Self::Array(array), Self::Int(..) | Self::Bool(_)) => array.item(name.as_int()?),
+            (Self::Array(array), Self::Int(..) | Self::Bool(_)) => array.item(name.as_int().ok()?),
             (Self::Array(array), Self::String(string)) => digits(string).and_then(|index| array.item(index)),
-            (Self::Object(object), _) => object.entries.borrow().get(name)?.cloned(),
+            (Self::Object(object), _) => object.entries.borrow().get(name).cloned(),
             _ => None,
-        })
+        }
     }
 }
 
 /// The item of an array or an object that an attribute names, or `missing`.
 fn attribute_of(run: &mut Run<'_>, value: &Value, attribute: &Value, missing: &Value) -> Outcome<Value> {
-    operators::charge_walk(run, attribute, 0)?;
-    Ok(value.attribute(attribute)?.unwrap_or_else(|| missing.clone()))
+    if let (Value::Object(_), false) = (value, attribute.is_undefined()) {
+        operators::check_key(run, attribute)?;
+    }
+    Ok(value.attribute(attribute).unwrap_or_else(|| missing.clone()))
 }
 
 /// What an item is joined or ordered by: an attribute of it, or the item itself if none is named.
@@ -135,7 +137,7 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let mut joined = Text::default();
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
-            run.charge_text(&separator)?;
+            run.budget.bytes(separator.num_bytes())?;
             joined.extend_with(&separator);
         }
         let item = key_of(run, item, &attribute)?;
@@ -143,7 +145,7 @@ fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
             return failed(format!("join takes strings and numbers, not {}", item.type_name()));
         }
         let text = item.as_text(run)?;
-        run.charge_text(&text)?;
+        run.budget.bytes(text.num_bytes())?;
         joined.extend_with(&text);
     }
     Ok(Value::string(joined))
@@ -253,6 +255,8 @@ mod tests {
         }
         assert!(render("{{ [1][::0] }}", Value::None).is_err());
         assert!(render("{{ [1][([]|first):] }}", Value::None).is_err());
+        let step_first = "{% set n = [0, 3, -1] %}{{ [1, 2, 3, 4][n.pop():n.pop():n.pop()]|string }}";
+        assert_eq!(render(step_first, Value::None).unwrap(), "[4, 3, 2]");
     }
 
     #[test]

@@ -6,9 +6,7 @@ use ggtok_core::internals::introsort_by;
 
 use super::super::failure::{Outcome, failed};
 use super::super::operators::compare;
-use super::super::show::tojson;
 use super::super::value::{Args, Array, Entries, Native, Run, Value};
-use super::string;
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
     Some(match name {
@@ -22,8 +20,6 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
         },
         b"length" => |_, args| Ok(Value::size(args.object(0)?.entries.borrow().len())),
         b"dictsort" => dictsort,
-        b"string" => string,
-        b"tojson" => tojson,
         b"join" => |_, _| failed("llama.cpp cannot join objects"),
         _ => return None,
     })
@@ -33,7 +29,7 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
 fn get(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     args.check_len(2, 3)?;
     run.budget.steps(1 + args.text(1)?.len() / 64)?;
-    let value = args.object(0)?.entries.borrow().get(args.at(1)?)?.cloned();
+    let value = args.object(0)?.entries.borrow().get(args.at(1)?).cloned();
     Ok(value.or_else(|| args.values.get(2).cloned()).unwrap_or(Value::None))
 }
 

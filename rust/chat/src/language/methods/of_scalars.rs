@@ -3,62 +3,48 @@
 //! Source: the `get_builtins` of these types in `common/jinja/value.cpp` of llama.cpp. Deviations: none.
 
 use super::super::failure::Outcome;
-use super::super::show::tojson;
+use super::super::show::{string, tojson};
 use super::super::value::{Args, Native, Run, Value, float_to_int};
-use super::{default, string};
 use crate::text::{Origin, Text};
 
-pub(crate) fn of_number(name: &[u8]) -> Option<Native> {
-    Some(match name {
-        b"abs" => |_, args| match args.at(0)? {
-            Value::Int(value, origin) => Ok(Value::Int(value.wrapping_abs(), *origin)),
+pub(crate) fn method(value: &Value, name: &[u8]) -> Option<Native> {
+    use Value::{Bool, Float, Int, None, Undefined};
+
+    Some(match (value, name) {
+        (Int(..) | Float(..), b"abs") => |_, args| match args.at(0)? {
+            Int(value, origin) => Ok(Int(value.wrapping_abs(), *origin)),
             this => map_float(this, |value| if value < 0.0 { -value } else { value }),
         },
-        b"int" => |_, args| match args.at(0)? {
-            Value::Float(value, origin) => Ok(Value::Int(float_to_int(*value), *origin)),
+        (Int(..) | Float(..), b"int") => |_, args| match args.at(0)? {
+            Float(value, origin) => Ok(Int(float_to_int(*value), *origin)),
             int => Ok(int.clone()),
         },
-        b"float" => |_, args| match args.at(0)? {
-            Value::Int(value, origin) => Ok(Value::Float(*value as f64, *origin)),
+        (Int(..) | Float(..), b"float") => |_, args| match args.at(0)? {
+            Int(value, origin) => Ok(Float(*value as f64, *origin)),
             this => map_float(this, |value| value),
         },
-        b"safe" | b"string" => tojson,
-        _ => return None,
+        (Int(..) | Float(..), b"safe" | b"string") => tojson,
+        (Bool(_), b"int") => |_, args| Ok(Value::int(args.at(0)?.as_int()?)),
+        (Bool(_), b"float") => |_, args| Ok(Float(args.at(0)?.as_int()? as f64, Origin::TEMPLATE)),
+        (Bool(_) | None, b"safe") => string,
+        (Undefined(_), b"first" | b"last" | b"max" | b"min") => |_, _| Ok(Value::UNDEFINED),
+        (Undefined(_), b"length" | b"sum" | b"wordcount") => |_, _| Ok(Value::int(0)),
+        (
+            Undefined(_),
+            b"capitalize" | b"join" | b"lower" | b"replace" | b"safe" | b"string" | b"strip" | b"title" | b"truncate"
+            | b"upper",
+        ) => |_, _| Ok(Value::string(Text::default())),
+        (Undefined(_), b"list" | b"reverse" | b"sort") => empty_array,
+        (
+            Undefined(_) | None,
+            b"items" | b"map" | b"reject" | b"rejectattr" | b"select" | b"selectattr" | b"unique",
+        ) => empty_array,
+        _ => return Option::None,
     })
 }
 
 fn map_float(this: &Value, function: fn(f64) -> f64) -> Outcome<Value> {
     Ok(Value::Float(function(this.as_float()?), this.number_origin()))
-}
-
-pub(crate) fn of_bool(name: &[u8]) -> Option<Native> {
-    Some(match name {
-        b"int" => |_, args| Ok(Value::int(args.at(0)?.as_int()?)),
-        b"float" => |_, args| Ok(Value::Float(args.at(0)?.as_int()? as f64, Origin::TEMPLATE)),
-        b"safe" => string,
-        _ => return None,
-    })
-}
-
-pub(crate) fn of_none(name: &[u8]) -> Option<Native> {
-    Some(match name {
-        b"safe" => string,
-        b"items" | b"map" | b"reject" | b"rejectattr" | b"select" | b"selectattr" | b"unique" => empty_array,
-        _ => return None,
-    })
-}
-
-pub(crate) fn of_undefined(name: &[u8]) -> Option<Native> {
-    Some(match name {
-        b"default" => default,
-        b"first" | b"last" | b"max" | b"min" => |_, _| Ok(Value::UNDEFINED),
-        b"length" | b"sum" | b"wordcount" => |_, _| Ok(Value::int(0)),
-        b"capitalize" | b"join" | b"lower" | b"replace" | b"safe" | b"string" | b"strip" | b"title" | b"truncate"
-        | b"upper" => |_, _| Ok(Value::string(Text::default())),
-        b"items" | b"list" | b"map" | b"reject" | b"rejectattr" | b"reverse" | b"select" | b"selectattr" | b"sort"
-        | b"unique" => empty_array,
-        _ => return None,
-    })
 }
 
 fn empty_array(_: &mut Run<'_>, _: &Args) -> Outcome<Value> {

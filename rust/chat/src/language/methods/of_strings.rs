@@ -81,7 +81,7 @@ fn split(run: &mut Run<'_>, args: &Args, from_end: bool) -> Outcome<Value> {
     let mut items = Vec::with_capacity(places.len() + 1);
     let mut start = 0;
     for end in places.into_iter().chain([bytes.len()]) {
-        run.charge_string(end - start, 1)?;
+        run.budget.string(end - start + RUN_BYTES)?;
         let mut piece = Text::default();
         piece.extend_with_range(text, start..end);
         items.push(Value::string(piece));
@@ -171,7 +171,7 @@ fn slice(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let places = places(args, text.len())?;
     let count = places.clone().count();
     run.budget.steps(count)?;
-    run.charge_string(count, text.num_runs().min(count))?;
+    run.budget.string(count + RUN_BYTES * text.num_runs().min(count))?;
     let mut sliced = Text::default();
     for place in places {
         sliced.extend_with_range(text, place..place + 1);

@@ -220,12 +220,7 @@ impl Parser<'_> {
     /// What is between brackets, up to the end: an expression, a slice, or nothing.
     fn subscript(&mut self, object: Expression) -> Result<Node, Error> {
         let at = self.place();
-        // No argument of a template has this name.
-        let nameless = self.name(b"");
-        let blank = || {
-            let nothing = Expression { at, node: Node::Blank };
-            Expression { at, node: Node::KeywordArgument(nameless, Box::new(nothing)) }
-        };
+        let blank = || Expression { at, node: Node::Blank };
         let mut parts = Vec::new();
         let mut is_slice = false;
         while !self.takes("]") {
@@ -238,12 +233,11 @@ impl Parser<'_> {
             }
         }
         let mut parts = parts.into_iter();
+        let mut part = || parts.next().unwrap_or_else(blank);
         if is_slice {
-            let arguments = (0..3).map(|_| parts.next().unwrap_or_else(blank)).collect();
-            return Ok(Node::Filter(Box::new(object), (self.name(b"slice"), Some(arguments))));
+            return Ok(Node::Slice(Box::new([object, part(), part(), part()])));
         }
-        let index = parts.next().unwrap_or(Expression { at, node: Node::Blank });
-        Ok(Node::Item(Box::new([object, index])))
+        Ok(Node::Item(Box::new([object, part()])))
     }
 
     /// Arguments in parentheses.

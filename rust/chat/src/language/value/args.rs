@@ -1,5 +1,6 @@
 //! The arguments of a call.
 
+use std::fmt;
 use std::rc::Rc;
 
 use super::super::failure::{Outcome, failed};
@@ -35,15 +36,8 @@ impl Args {
 
     /// The argument at a place, keyword or not.
     pub(crate) fn at(&self, at: usize) -> Outcome<&Value> {
-        match self.values.get(at) {
-            Some(value) => Ok(value),
-            None => failed(format!(
-                "Function '{}' expected at least {} arguments, got {}",
-                self.name.text,
-                at + 1,
-                self.len()
-            )),
-        }
+        let too_few = || self.expected(&format!("at least {} arguments", at + 1), &self.len());
+        self.values.get(at).map_or_else(too_few, Ok)
     }
 
     /// That there are enough and not too many arguments.
@@ -51,7 +45,7 @@ impl Args {
         if (min..=max).contains(&self.len()) {
             return Ok(());
         }
-        failed(format!("Function '{}' expected between {min} and {max} arguments, got {}", self.name.text, self.len()))
+        self.expected(&format!("between {min} and {max} arguments"), &self.len())
     }
 
     /// The argument at a place, a string.
@@ -76,11 +70,10 @@ impl Args {
 
     fn of_type<'a, T>(&'a self, at: usize, what: &str, typed: fn(&'a Value) -> Option<T>) -> Outcome<T> {
         let value = self.at(at)?;
-        typed(value).map_or_else(|| self.expected(what, value), Ok)
+        typed(value).map_or_else(|| self.expected(what, &value.type_name()), Ok)
     }
 
-    pub(crate) fn expected<T>(&self, what: &str, value: &Value) -> Outcome<T> {
-        let name = &self.name.text;
-        failed(format!("Function '{name}' expected {what}, got {}", value.type_name()))
+    pub(crate) fn expected<T>(&self, what: &str, got: &dyn fmt::Display) -> Outcome<T> {
+        failed(format!("Function '{}' expected {what}, got {got}", self.name.text))
     }
 }

@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
-use super::super::failure::{Outcome, failed};
 use super::Value;
 
 /// From so many entries on, there is an index. Fewer are compared one by one.
 const INDEXED: usize = 12;
 
-/// Keys and values in the order in which the keys were added. Keys are immutable and hashable, and no two are equal.
+/// Keys and values in the order in which the keys were added. No two keys are equal. Whatever is looked up or set as a
+/// key has passed `operators::check_key`.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     pairs: Vec<(Value, Value)>,
@@ -25,13 +25,12 @@ impl Entries {
         Self { pairs: Vec::with_capacity(len), index: None }
     }
 
-    /// The value of a key. An error if the key cannot be one. `operators::charge_walk` pays for a key that is a tuple.
-    pub(crate) fn get(&self, key: &Value) -> Outcome<Option<&Value>> {
-        check_key(key)?;
-        Ok(self.place(key).map(|at| &self.pairs[at].1))
+    /// The value of a key.
+    pub(crate) fn get(&self, key: &Value) -> Option<&Value> {
+        self.place(key).map(|at| &self.pairs[at].1)
     }
 
-    /// Where a key is, if the value can be one. NaN is never found.
+    /// Where a key is. NaN is never found.
     fn place(&self, key: &Value) -> Option<usize> {
         match &self.index {
             Some(index) => index.get(key).copied(),
@@ -39,17 +38,15 @@ impl Entries {
         }
     }
 
-    /// Sets the value of a key. An existing key keeps its position. An error if the value cannot be a key.
-    pub(crate) fn set(&mut self, key: Value, value: Value) -> Outcome<()> {
-        check_key(&key)?;
+    /// Sets the value of a key. An existing key keeps its position.
+    pub(crate) fn set(&mut self, key: Value, value: Value) {
         match self.place(&key) {
             Some(at) => self.pairs[at].1 = value,
             None => self.push(key, value),
         }
-        Ok(())
     }
 
-    /// Adds an entry whose key is known to be new and fit to be one.
+    /// Adds an entry whose key is known to be new.
     #[expect(clippy::mutable_key_type, reason = "a key is hashable, so nothing that counts for its hash can change")]
     pub(crate) fn push(&mut self, key: Value, value: Value) {
         self.pairs.push((key, value));
@@ -68,27 +65,6 @@ impl Deref for Entries {
         &self.pairs
     }
 }
-
-fn check_key(key: &Value) -> Outcome<()> {
-    match key {
-        Value::String(_) => Ok(()),
-        _ if key.is_immutable() && key.is_hashable(0)? => Ok(()),
-        _ => failed(format!("Object key of unhashable type: {}", key.type_name())),
-    }
-}
-
-impl PartialEq for Value {
-    /// Whether two keys are equal. Keys were walked before, so that they are not too deep.
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            // Most keys.
-            (Self::String(a), Self::String(b)) => a.text == b.text,
-            _ => self.equals(other, 0).unwrap_or(false),
-        }
-    }
-}
-
-impl Eq for Value {}
 
 impl Hash for Value {
     /// Of a key. The hash has a random seed, so that no template can find many keys that have the same.

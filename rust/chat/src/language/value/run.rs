@@ -1,21 +1,14 @@
 //! What a rendering is given besides its variables: the time, and what it may spend.
 
 use super::super::failure::Outcome;
-use super::{Array, Str, Value, check_depth, held, mark};
+use super::{Array, Value, check_depth, mark};
 use crate::budget::Budget;
 use crate::clock::Now;
-use crate::text::Text;
 
 /// What functions and the machine share.
 pub(crate) struct Run<'p> {
     pub(crate) now: &'p Now,
-    /// Whether what is done to values is noted.
-    pub(crate) notes: bool,
     pub(crate) budget: &'p mut Budget,
-    /// The bytes of the texts that are being written.
-    pub(crate) written: usize,
-    /// What was paid for since something was begun: it is not yet a string.
-    pub(crate) begun: usize,
     pub(crate) changed: &'p mut Changed,
 }
 
@@ -31,24 +24,6 @@ impl Drop for Changed {
 }
 
 impl Run<'_> {
-    /// Notes what is done to a value, if that is wanted.
-    pub(crate) fn note(&self, value: &Value, marks: u8) {
-        if self.notes {
-            value.note(marks);
-        }
-    }
-
-    /// Notes that a value and everything in it was read, if that is wanted.
-    pub(crate) fn note_deeply(&mut self, value: &Value, depth: usize) -> Outcome<()> {
-        if !self.notes {
-            return Ok(());
-        }
-        check_depth(depth)?;
-        self.budget.steps(1)?;
-        value.note(mark::USED);
-        value.inner().iter().try_for_each(|inner| self.note_deeply(inner, depth + 1))
-    }
-
     /// Notes that a container gets an item.
     pub(crate) fn change(&mut self, container: &Value, item: &Value) -> Outcome<()> {
         check_depth(item.depth())?;
@@ -58,23 +33,6 @@ impl Run<'_> {
             self.changed.0.push(container.clone());
         }
         Ok(())
-    }
-
-    /// Pays for so many bytes of strings.
-    pub(crate) fn charge_held(&mut self, cost: usize) -> Outcome<()> {
-        self.budget.string(cost, held() + self.written + self.begun)?;
-        self.begun += cost;
-        Ok(())
-    }
-
-    /// Pays for a string of `len` bytes and `num_runs` runs.
-    pub(crate) fn charge_string(&mut self, len: usize, num_runs: usize) -> Outcome<()> {
-        self.charge_held(Str::cost(len, num_runs))
-    }
-
-    /// Pays for a copy of a text.
-    pub(crate) fn charge_text(&mut self, text: &Text) -> Outcome<()> {
-        self.charge_string(text.len(), text.num_runs())
     }
 
     /// Pays for an array of so many items.

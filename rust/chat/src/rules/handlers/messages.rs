@@ -155,7 +155,7 @@ pub(super) fn with_tool_responses(params: &mut Params, _: &Template) -> Result<(
         let mut responses = Vec::new();
         while let Some(answer) = messages.next_if(|message| message.is("role", "tool")) {
             let call = calls.get(responses.len()).and_then(|call| call.get("function"));
-            responses.push(response(&answer, call)?);
+            responses.push(response(&answer, call));
         }
         let entries = [("role", "assistant".into()), ("tool_calls", calls.to_vec().into())];
         let mut turn = Object::with(message.message, entries);
@@ -177,16 +177,10 @@ pub(super) fn with_tool_responses(params: &mut Params, _: &Template) -> Result<(
 }
 
 /// The answer of a tool: the name of the function and what it returned, read if that is JSON in a string.
-fn response(answer: &Object, function: Option<&Json>) -> Result<Json, Error> {
+fn response(answer: &Object, function: Option<&Json>) -> Json {
     let name = function.and_then(|function| function.text("name")).filter(|name| !name.is_empty());
     let name = name.or_else(|| answer.text("tool_call_id")).cloned().unwrap_or_default();
     let content = answer.get("content").cloned().unwrap_or_default();
-    let value = match &content {
-        Json::String(text) => match Json::parse_text(text) {
-            Err(Error::Request { .. }) => content,
-            parsed => parsed?,
-        },
-        _ => content,
-    };
-    Ok(Object::with(answer.message, [("name", name.into()), ("response", value)]).into())
+    let read = content.as_text().and_then(|text| Json::parse_text(text).ok());
+    Object::with(answer.message, [("name", name.into()), ("response", read.unwrap_or(content))]).into()
 }
