@@ -76,7 +76,7 @@ pub(crate) struct Specials {
     /// The bytes that special texts start with, if there are three or fewer.
     few_first: Option<Vec<u8>>,
     /// Pairs of positions in `order` whose tokens have the same text: the first such position, then another.
-    twins: Vec<(u32, u32)>,
+    twins: Vec<[u32; 2]>,
     /// The length of the longest special text in bytes.
     max_len: usize,
 }
@@ -116,7 +116,7 @@ impl Specials {
         // The others matter only for parts, which are searched with all tokens.
         for (special, place) in order.iter().zip(0..).filter(|_| parse_special) {
             match with_room(&mut firsts).entry(special.finder.needle()) {
-                Entry::Occupied(first) => push(&mut twins, (*first.get(), place)),
+                Entry::Occupied(first) => push(&mut twins, [*first.get(), place]),
                 Entry::Vacant(slot) => _ = slot.insert(place),
             }
         }
@@ -150,8 +150,8 @@ impl Specials {
         self.find_present(text, present);
         if allowed.is_some() && !present.is_empty() {
             // If the first of two tokens with the same text is not allowed, the second may be.
-            for pair in self.twins.iter() {
-                present[pair.1 as usize] |= present[pair.0 as usize];
+            for [first, other] in self.twins.iter().map(|pair| pair.map(|place| place as usize)) {
+                present[other] |= present[first];
             }
         }
         let everything = 0..text.len();

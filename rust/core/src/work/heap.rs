@@ -33,17 +33,7 @@ macro_rules! heap_bytes {
     };
 }
 
-/// Numbers hold none.
-macro_rules! no_heap_bytes {
-    ($($number:ty),*) => {
-        $(impl HeapBytes for $number {
-            fn heap_bytes(&self) -> usize {
-                0
-            }
-        })*
-    };
-}
-no_heap_bytes!((), bool, u8, u16, u32, u64, i32, f32, f64, (u32, u32));
+heap_bytes!(bool; u8; u16; u32; u64; i32; f32; f64);
 
 impl<T: HeapBytes> HeapBytes for [T] {
     fn heap_bytes(&self) -> usize {

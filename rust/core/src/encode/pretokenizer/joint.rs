@@ -15,7 +15,7 @@ mod learned;
 mod stage;
 
 use super::automaton::FailedRun;
-use super::digits::DigitGroups;
+use super::numbers::{number_len, split_groups};
 use crate::text::scan::{BLOCK, gather, padded, places};
 use crate::text::unicode::utf8;
 use crate::work::interrupt::Ticker;
@@ -89,16 +89,14 @@ impl Joint {
     ) {
         while place.restart <= place.at && place.restart < text.len() {
             let start = place.restart;
-            let end = match &self.stages[..] {
-                [Stage::Pattern(automaton), ..] => automaton.piece_end(text, start, text.len(), failed),
-                // Pieces end after a run of digits.
-                [Stage::Digits(groups @ DigitGroups::After), ..] => {
-                    let is_digit = |at: usize| groups.digit_len(text, at).is_some();
-                    let ends_run = |at: &usize| is_digit(utf8::floor(text, at - 1)) && !is_digit(*at);
-                    let mut chars = (start + 1..text.len()).filter(|&at| utf8::is_boundary(text, at));
-                    chars.find(ends_run).unwrap_or(text.len())
-                }
-                [Stage::Digits(DigitGroups::Before), ..] | [] => text.len(),
+            let end = if let [Stage::Pattern(automaton), ..] = &self.stages[..] {
+                automaton.piece_end(text, start, text.len(), failed)
+            } else {
+                // Pieces end after a number.
+                let is_digit = |at: usize| number_len(text, at).0;
+                let ends_run = |at: &usize| is_digit(utf8::floor(text, at - 1)) && !is_digit(*at);
+                let mut chars = (start + 1..text.len()).filter(|&at| utf8::is_boundary(text, at));
+                chars.find(ends_run).unwrap_or(text.len())
             };
             descend(&self.stages, text, start, end, &mut |_, end| {
                 if end > place.piece_start {
@@ -239,8 +237,8 @@ fn descend(stages: &[Stage], text: &[u8], start: usize, end: usize, piece: &mut 
         [Stage::Pattern(automaton), rest @ ..] => {
             automaton.split(text, start, end, |start, end| descend(rest, text, start, end, piece));
         }
-        [Stage::Digits(groups), rest @ ..] => {
-            groups.split(text, start, end, |start, end| descend(rest, text, start, end, piece));
+        [Stage::Digits, rest @ ..] => {
+            split_groups(text, start, end, |start, end| descend(rest, text, start, end, piece));
         }
     }
 }

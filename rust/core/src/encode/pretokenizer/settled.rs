@@ -16,7 +16,6 @@
 //! Complexity: linear in the distance from the last cut to the end of the text, for each pattern.
 
 use super::automaton::alphabet::ClassSet;
-use super::digits::DigitGroups;
 use super::joint::Stage;
 use super::splitter::stages;
 use crate::text::unicode::utf8;
@@ -95,10 +94,9 @@ impl Settling {
     fn new(stage: Stage) -> Self {
         let (joined, alone) = match &stage {
             Stage::Pattern(automaton) => (automaton.joined(), automaton.alone()),
-            Stage::Digits(groups) => {
+            Stage::Digits => {
                 let digits = ClassSet::from_iter([1]);
-                let alone = if *groups == DigitGroups::After { digits } else { ClassSet::default() };
-                (vec![ClassSet::default(), digits], alone)
+                (vec![ClassSet::default(), digits], digits)
             }
         };
         Self { stage, joined, alone }

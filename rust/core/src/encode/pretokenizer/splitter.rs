@@ -6,7 +6,6 @@
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`. Complexity: linear in the text.
 
 use super::automaton::Automaton;
-use super::digits::DigitGroups;
 use super::joint::{Joint, Learned, Stage};
 use super::lines;
 use super::numbers;
@@ -31,7 +30,7 @@ enum Patterns {
 
 heap_bytes!(Patterns {
     Self::Shape(_, automata) => automata,
-    Self::Lines | Self::Numbers => &(),
+    Self::Lines | Self::Numbers => &0_u8,
     Self::Words(joint) | Self::Joint(joint) => joint
 });
 
@@ -89,18 +88,15 @@ impl Splitter {
     }
 }
 
-/// The patterns of a family.
+/// The patterns of a family, except [`THOUSANDS`]: [`numbers`] cuts into groups what the pattern before it cuts out.
 pub(super) fn stages(family: &Family) -> Vec<Stage> {
-    matched_patterns(family.patterns).iter().map(|pattern| stage(pattern)).collect()
-}
-
-/// The stage of a pattern. Some of llama.cpp's code for groups of digits matches no pattern.
-pub(super) fn stage(pattern: &str) -> Stage {
-    match pattern {
-        r"\p{AFMoE_digits}" | r"\d{1,3}(?=(?:\d{3})*\b)" => Stage::Digits(DigitGroups::After),
-        THOUSANDS => Stage::Digits(DigitGroups::Before),
+    let patterns = matched_patterns(family.patterns).iter().filter(|&&pattern| pattern != THOUSANDS);
+    let stages = patterns.map(|&pattern| match pattern {
+        // Code of llama.cpp that matches no pattern.
+        r"\p{AFMoE_digits}" | r"\d{1,3}(?=(?:\d{3})*\b)" => Stage::Digits,
         _ => Stage::Pattern(Box::new(Automaton::new(pattern))),
-    }
+    });
+    stages.collect()
 }
 
 #[cfg(test)]

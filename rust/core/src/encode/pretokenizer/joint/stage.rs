@@ -8,7 +8,7 @@
 //! the number of characters held, which is at most [`MAX_HELD`].
 
 use crate::encode::pretokenizer::automaton::{Automaton, DEAD};
-use crate::encode::pretokenizer::digits::DigitGroups;
+use crate::text::unicode;
 
 /// The most characters that the stages hold in total.
 pub(super) const MAX_HELD: usize = 64;
@@ -17,7 +17,8 @@ pub(super) const MAX_HELD: usize = 64;
 #[derive(Debug)]
 pub(crate) enum Stage {
     Pattern(Box<Automaton>),
-    Digits(DigitGroups),
+    /// Cuts numbers into groups of three digits from the right.
+    Digits,
 }
 
 impl Stage {
@@ -25,12 +26,12 @@ impl Stage {
     pub(in crate::encode::pretokenizer) fn class(&self, code_point: u32) -> u8 {
         match self {
             Self::Pattern(automaton) => automaton.class(code_point),
-            Self::Digits(groups) => u8::from(groups.is_digit(code_point)),
+            Self::Digits => unicode::flags(code_point).is_number().into(),
         }
     }
 }
 
-heap_bytes!(Stage { Self::Pattern(automaton) => automaton, Self::Digits(_) => &() });
+heap_bytes!(Stage { Self::Pattern(automaton) => automaton, Self::Digits => &0_u8 });
 
 /// What a stage takes and passes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl StageState {
     pub(super) fn new(stage: &Stage) -> Self {
         let row = match stage {
             Stage::Pattern(automaton) => automaton.start_row(),
-            Stage::Digits(_) => 0,
+            Stage::Digits => 0,
         };
         Self { row, is_open: false, has_matched: false, held: Vec::new() }
     }
@@ -86,7 +87,7 @@ impl Walk<'_> {
     pub(super) fn take(&mut self, at: usize, event: Event) {
         match (self.stages.get(at), event) {
             (Some(Stage::Pattern(automaton)), _) => self.take_pattern(at, automaton, event),
-            (Some(Stage::Digits(groups)), _) => self.take_digits(at, *groups, event),
+            (Some(Stage::Digits), _) => self.take_digits(at, event),
             (None, Event::Char(_)) => self.num_passed += 1,
             (None, Event::End) => self.ends.push(self.num_passed),
         }
@@ -140,8 +141,8 @@ impl Walk<'_> {
         }
     }
 
-    /// As `DigitGroups::split`.
-    fn take_digits(&mut self, at: usize, groups: DigitGroups, event: Event) {
+    /// As `numbers::split_groups`.
+    fn take_digits(&mut self, at: usize, event: Event) {
         if let Event::Char(class) = event
             && self.classes[usize::from(class)][at] != 0
         {
@@ -149,12 +150,12 @@ impl Walk<'_> {
         }
         let run = std::mem::take(&mut self.states[at].held);
         for (before, &class) in run.iter().enumerate() {
-            if (run.len() - before).is_multiple_of(3) && (groups == DigitGroups::Before || before > 0) {
+            if before > 0 && (run.len() - before).is_multiple_of(3) {
                 self.pass(at, Event::End);
             }
             self.pass(at, Event::Char(class));
         }
-        if !run.is_empty() && groups == DigitGroups::After {
+        if !run.is_empty() {
             self.pass(at, Event::End);
         }
         self.pass(at, event);
