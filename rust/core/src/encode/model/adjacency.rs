@@ -59,13 +59,12 @@ pub(crate) struct CharPairsBuilder {
     others: Vec<(Char, Char)>,
 }
 
-impl Default for CharPairsBuilder {
-    fn default() -> Self {
+impl CharPairsBuilder {
+    /// No pairs.
+    pub(crate) fn new() -> Self {
         Self { ascii: array(false), others: Vec::new() }
     }
-}
 
-impl CharPairsBuilder {
     /// How many pairs were added in which a character is not ASCII.
     pub(super) fn num_others(&self) -> usize {
         self.others.len()
@@ -113,7 +112,7 @@ mod tests {
         let chars = "aZ9 .\u{80}é中国𠀀".chars().map(u32::from).collect::<Vec<_>>();
         let pairs =
             || chars.iter().enumerate().flat_map(|(at, &left)| chars[at..].iter().map(move |&right| (left, right)));
-        let mut builder = CharPairsBuilder::default();
+        let mut builder = CharPairsBuilder::new();
         pairs().for_each(|(left, right)| builder.add(left, right));
         let found = builder.finish(64);
         assert!(pairs().all(|(left, right)| found.meet(left, right)));

@@ -13,6 +13,7 @@ pub(crate) mod ranks;
 pub(super) mod runs;
 pub(super) mod sure_pairs;
 pub(crate) mod symbol;
+pub(super) mod symbol_tokens;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -111,8 +112,16 @@ impl Merging {
         }
     }
 
-    /// Merges until no pair can, and returns the symbols that are left. `merge` looks up two adjacent symbols.
-    pub(super) fn run(&mut self, merge: impl FnMut(&SymbolSpan, &SymbolSpan) -> Merge) -> &[SymbolSpan] {
+    /// Merges until no pair can, and returns the symbols that are left. `merge` looks up two adjacent symbols. If
+    /// `decide` is given, it says which merges are made.
+    pub(super) fn run(
+        &mut self,
+        merge: impl FnMut(&SymbolSpan, &SymbolSpan) -> Merge,
+        decide: Option<impl FnMut(Option<Merge>) -> Decision>,
+    ) -> &[SymbolSpan] {
+        if let Some(decide) = decide {
+            return self.run_deciding(merge, decide);
+        }
         if self.symbols.len() <= FEW {
             self.run_few(merge);
             return &self.symbols;
@@ -167,7 +176,7 @@ impl Merging {
         }
     }
 
-    /// The same, if `decide` says which merges are made. It is given the next one, or `None` for a stale entry.
+    /// The same, if `decide` says which merges are made: it is given the next one, or `None` for a stale entry.
     #[inline(never)]
     pub(super) fn run_deciding(
         &mut self,
@@ -253,7 +262,9 @@ fn push_entry(heap: &mut BinaryHeap<Reverse<u64>>, rank: u32, at: u32) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Merge, Merging, NO_MERGE, NO_RANK, Symbol};
+    use super::{Decision, Merge, Merging, NO_MERGE, NO_RANK, Symbol};
+
+    const TAKE_ALL: Option<fn(Option<Merge>) -> Decision> = None;
 
     impl Merging {
         /// Merges symbols of one byte each.
@@ -264,7 +275,7 @@ mod tests {
         ) -> Vec<Symbol> {
             self.clear();
             symbols.iter().enumerate().for_each(|(at, &symbol)| self.push(symbol, at, at + 1));
-            self.run(|left, right| merge(left.symbol, right.symbol)).iter().map(|span| span.symbol).collect()
+            self.run(|left, right| merge(left.symbol, right.symbol), TAKE_ALL).iter().map(|span| span.symbol).collect()
         }
     }
 
@@ -297,10 +308,13 @@ mod tests {
         merging.clear();
         spans.iter().for_each(|&(symbol, start, end)| merging.push(symbol, start, end));
         let mut num_look_ups = 0;
-        let merged = merging.run(|left, right| {
-            num_look_ups += 1;
-            look_up(table, left.symbol, right.symbol)
-        });
+        let merged = merging.run(
+            |left, right| {
+                num_look_ups += 1;
+                look_up(table, left.symbol, right.symbol)
+            },
+            TAKE_ALL,
+        );
         (merged.iter().map(|span| (span.symbol, span.start as usize, span.end as usize)).collect(), num_look_ups)
     }
 

@@ -233,7 +233,7 @@ pub(crate) struct SegmenterBuilder {
 impl SegmenterBuilder {
     /// With `escaped_spaces`, the character `▁` counts as a space, in symbols and in texts.
     pub(crate) fn new(escaped_spaces: bool) -> Self {
-        Self { pairs: CharPairsBuilder::default(), partial: array([0; 4]), escaped_spaces }
+        Self { pairs: CharPairsBuilder::new(), partial: array([0; 4]), escaped_spaces }
     }
 
     /// Adds the pairs of a symbol that starts as characters; lead bytes give their lengths.

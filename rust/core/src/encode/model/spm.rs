@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 use super::lengths::Lengths;
 use super::merging::sure_pairs::{Ends, SurePairs, SurePairsBuilder};
 use super::merging::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
+use super::merging::symbol_tokens::SymbolTokens;
 use super::merging::{Decision, SymbolSpan, runs};
 use super::sampler::Sampler;
 use super::segmenter::{Segmenter, SegmenterBuilder};
@@ -31,10 +32,10 @@ use crate::work::interrupt::once;
 /// SentencePiece BPE with one vocabulary.
 #[derive(Debug)]
 pub(crate) struct Spm {
-    /// The token of each byte.
-    byte_tokens: [Option<TokenId>; 256],
+    /// Bytes that are not tokens are unknown.
+    tokens: SymbolTokens,
     /// The token of each ASCII character, or [`NO_SYMBOL`]. A space is `▁`.
-    ascii: [Symbol; 256],
+    ascii: [Symbol; 128],
     /// Built on first use.
     tables: OnceLock<Tables>,
 }
@@ -46,17 +47,20 @@ struct Tables {
     pairs: SurePairs,
 }
 
-heap_bytes!(Spm: tables; Tables: segmenter, pairs);
+heap_bytes!(Spm: tokens, tables; Tables: segmenter, pairs);
 
 impl Model for Spm {
     fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
-        let byte_tokens = std::array::from_fn(|byte| vocabulary.byte_token(byte as u8));
         let ascii = std::array::from_fn(|byte| {
             let character = [byte as u8];
             let id = vocabulary.id(if byte as u8 == b' ' { ESCAPED_SPACE } else { &character });
-            id.filter(|_| byte < 128).map_or(NO_SYMBOL, |id| id as Symbol)
+            id.map_or(NO_SYMBOL, |id| id as Symbol)
         });
-        Ok(Self { byte_tokens, ascii, tables: OnceLock::new() })
+        Ok(Self { tokens: tokens(vocabulary), ascii, tables: OnceLock::new() })
+    }
+
+    fn apply_repairs(&mut self, vocabulary: &Vocabulary) {
+        self.tokens = tokens(vocabulary);
     }
 
     fn encode<S: Sink>(&self, Task { vocabulary, fragment, scratch, sink }: Task<'_, S>) {
@@ -97,8 +101,7 @@ impl Model for Spm {
             return None;
         }
         let mut lengths = Lengths::of_escaped(vocabulary);
-        let bytes = self.byte_tokens.iter().copied().flatten();
-        bytes.chain(vocabulary.special().unk).for_each(|id| lengths.set(id, Some(1)));
+        self.tokens.spelled.iter().flatten().for_each(|&id| lengths.set(id, Some(1)));
         Some(lengths)
     }
 
@@ -117,7 +120,7 @@ impl Model for Spm {
 impl Tables {
     fn new(vocabulary: &Vocabulary) -> Self {
         let mut segmenter = SegmenterBuilder::new(true);
-        let mut pairs = SurePairsBuilder::default();
+        let mut pairs = SurePairsBuilder::new();
         let mut unescaped = Vec::new();
         for (text, id) in vocabulary.keys().iter().zip(0..) {
             segmenter.add_characters(text);
@@ -170,7 +173,7 @@ impl SegmentMerging<'_> {
         if self.sampler.is_none()
             && let Some(merged) = runs::merge_piece(segment, char, merge_texts)
         {
-            return merged.for_each(|span| spm.push_symbol(vocabulary, span, segment, start, sink));
+            return merged.for_each(|span| spm.tokens.push(span, segment, start, sink));
         }
 
         let merge = |left: &SymbolSpan, right: &SymbolSpan| {
@@ -180,27 +183,26 @@ impl SegmentMerging<'_> {
                 _ => memo.get(left.symbol, right.symbol, || merge_of(both, escaped)),
             }
         };
-        if let Some(sampler) = self.sampler {
+        if self.sampler.is_some() {
             merging.fill(segment, char);
-            let symbols = merging.run_deciding(merge, sampler.decide(Decision::Drop));
-            return symbols.iter().for_each(|&span| spm.push_symbol(vocabulary, span, segment, start, sink));
+        } else {
+            merging.clear();
+            let mut at = 0;
+            let mut walk = tables.pairs.walk(segment);
+            while let Some(&byte) = segment.get(at) {
+                let (symbol, len) = if byte >= 0x80 {
+                    let (symbol, len) = char(at);
+                    walk.skip_to(at + len);
+                    (symbol, len)
+                } else {
+                    walk.next_sure(at).map_or((spm.ascii[usize::from(byte)], 1), |both| (both, 2))
+                };
+                merging.push(symbol, at, at + len);
+                at += len;
+            }
         }
-        merging.clear();
-        let mut at = 0;
-        let mut walk = tables.pairs.walk(segment);
-        while let Some(&byte) = segment.get(at) {
-            let (symbol, len) = if byte >= 0x80 {
-                let (symbol, len) = char(at);
-                walk.skip_to(at + len);
-                (symbol, len)
-            } else {
-                walk.next_sure(at).map_or((spm.ascii[usize::from(byte)], 1), |both| (both, 2))
-            };
-            merging.push(symbol, at, at + len);
-            at += len;
-        }
-        let symbols = merging.run(merge);
-        symbols.iter().for_each(|&span| spm.push_symbol(vocabulary, span, segment, start, sink));
+        let symbols = merging.run(merge, self.sampler.as_mut().map(|sampler| sampler.decide(Decision::Drop)));
+        symbols.iter().for_each(|&span| spm.tokens.push(span, segment, start, sink));
     }
 }
 
@@ -209,30 +211,12 @@ impl Spm {
     fn is_prefixed(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>) -> bool {
         vocabulary.settings().add_space_prefix && fragment.after_special && !fragment.continues
     }
+}
 
-    /// Pushes the token of a merged symbol, or else the tokens of its bytes: the unknown token for a byte that has
-    /// none.
-    #[inline]
-    fn push_symbol<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        span: SymbolSpan,
-        segment: &[u8],
-        start: usize,
-        sink: &mut S,
-    ) {
-        if span.symbol != NO_SYMBOL {
-            return sink.push(span.symbol as TokenId, start + span.start as usize..start + span.end as usize);
-        }
-        for at in span.range() {
-            let byte = &segment[at..=at];
-            for &byte in if byte == b" " { ESCAPED_SPACE } else { byte } {
-                if let Some(id) = self.byte_tokens[usize::from(byte)].or(vocabulary.special().unk) {
-                    sink.push(id, start + at..start + at + 1);
-                }
-            }
-        }
-    }
+/// The tokens of symbols, with the unknown token for a byte that has none.
+fn tokens(vocabulary: &Vocabulary) -> SymbolTokens {
+    let unknown = vocabulary.special().unk;
+    SymbolTokens::of_bytes(vocabulary, true, |byte| vocabulary.byte_token(byte).or(unknown))
 }
 
 /// A text with its spaces escaped.

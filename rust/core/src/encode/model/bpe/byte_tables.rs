@@ -8,14 +8,14 @@ use crate::encode::model::Merger;
 use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::sure_pairs::SurePairs;
 use crate::encode::model::merging::symbol::{Merge, NO_SYMBOL, Symbol};
+use crate::encode::model::merging::symbol_tokens::SymbolTokens;
 use crate::encode::model::merging::{Decision, SymbolSpan, runs};
 use crate::encode::model::sampler::Sampler;
 use crate::encode::model::segmenter::Segmenter;
 use crate::encode::sink::Sink;
 use crate::lookup::key::{Key, MAX_LEN};
 use crate::text::unicode::utf8;
-use crate::token::{NULL_TOKEN, TokenId};
-use crate::vocabulary::spelling::byte_level;
+use crate::token::TokenId;
 
 /// Everything derived from a vocabulary whose symbols start as bytes.
 #[derive(Debug)]
@@ -28,11 +28,10 @@ pub(super) struct ByteTables {
     pub whole_tokens: Option<WholeTokens>,
     pub whole_chars: WholeChars,
     pub segmenter: Segmenter,
-    /// The token of each byte of a spelled text that is not a token.
-    pub spelled_bytes: [TokenId; 256],
+    pub tokens: SymbolTokens,
 }
 
-heap_bytes!(ByteTables: ranks, pairs, whole_tokens, whole_chars, segmenter);
+heap_bytes!(ByteTables: ranks, pairs, whole_tokens, whole_chars, segmenter, tokens);
 
 impl ByteTables {
     /// The token of a piece that skips the merges, given the piece's key if it is short.
@@ -111,7 +110,7 @@ impl ByteTables {
         };
         let merged = runs::merge_piece(piece, char, |left, right| self.ranks.get(left, right));
         let Some(merged) = merged else { return false };
-        merged.for_each(|span| self.push_symbol(span, piece, start, sink));
+        merged.for_each(|span| self.tokens.push(span, piece, start, sink));
         true
     }
 
@@ -129,32 +128,13 @@ impl ByteTables {
             2 => self.pairs.get(piece[left.start as usize], piece[right.start as usize]),
             _ => memo.get(left.symbol, right.symbol, || self.ranks.get(left.symbol, right.symbol)),
         };
-        let symbols = if let Some(sampler) = sampler {
+        if sampler.is_some() {
             merging.fill(piece, |at| (self.bytes[usize::from(piece[at])], 1));
-            merging.run_deciding(merge, sampler.decide(Decision::Delay))
         } else {
             merging.clear();
             self.symbols(piece, |symbol, range, _| merging.push(symbol, range.start, range.end));
-            merging.run(merge)
-        };
-        symbols.iter().for_each(|&span| self.push_symbol(span, piece, start, sink));
-    }
-
-    /// Pushes the token of a merged symbol. A symbol that is not a token is spelled byte by byte, and bytes of the
-    /// spelling that are not tokens are dropped.
-    #[inline]
-    fn push_symbol<S: Sink>(&self, span: SymbolSpan, piece: &[u8], start: usize, sink: &mut S) {
-        if self.ranks.is_token(span.symbol) {
-            return sink.push(span.symbol as TokenId, start + span.start as usize..start + span.end as usize);
         }
-        for at in span.range() {
-            let (spelled, len) = byte_level::spell(piece[at]);
-            for &byte in &spelled[..len] {
-                let id = self.spelled_bytes[usize::from(byte)];
-                if id != NULL_TOKEN {
-                    sink.push(id, start + at..start + at + 1);
-                }
-            }
-        }
+        let symbols = merging.run(merge, sampler.map(|sampler| sampler.decide(Decision::Delay)));
+        symbols.iter().for_each(|&span| self.tokens.push(span, piece, start, sink));
     }
 }

@@ -15,6 +15,7 @@ use memchr::memmem;
 use crate::encode::model::lengths::Lengths;
 use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::symbol::{NO_SYMBOL, Symbol};
+use crate::encode::model::merging::symbol_tokens::SymbolTokens;
 use crate::encode::model::merging::{Decision, SymbolSpan, runs};
 use crate::encode::model::sampler::Sampler;
 use crate::encode::model::segmenter::{Segmenter, SegmenterBuilder};
@@ -25,7 +26,7 @@ use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::lookup::key::MAX_LEN;
 use crate::text::unicode::utf8;
-use crate::token::{NULL_TOKEN, TokenId};
+use crate::token::TokenId;
 use crate::vocabulary::spelling::{ESCAPED_SPACE, byte_text};
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::threads::join;
@@ -36,10 +37,10 @@ pub(super) struct CharacterTables {
     pub ranks: MergeRanks,
     /// The symbol of each ASCII character.
     ascii: [Symbol; 128],
-    /// The token `<0xXX>` of each byte.
-    byte_tokens: [TokenId; 256],
+    /// Bytes are spelled `<0xXX>`.
+    tokens: SymbolTokens,
     /// The token of [`RAW_SPACE`]: that of a space, or else of its byte.
-    raw_space: TokenId,
+    raw_space: Option<TokenId>,
     segmenter: Segmenter,
     /// Whether a space is spelled `▁`.
     escape_spaces: bool,
@@ -47,7 +48,7 @@ pub(super) struct CharacterTables {
     whole_newlines: bool,
 }
 
-heap_bytes!(CharacterTables: ranks, segmenter);
+heap_bytes!(CharacterTables: ranks, segmenter, tokens);
 
 impl CharacterTables {
     /// Builds all tables. O(total length of the texts and the rules).
@@ -72,12 +73,11 @@ impl CharacterTables {
             b' ' if escape_spaces => ranks.symbol(vocabulary, ESCAPED_SPACE),
             byte => ranks.symbol(vocabulary, &[byte]),
         };
-        let byte_tokens: [_; 256] =
-            std::array::from_fn(|byte| vocabulary.id(&byte_text(byte as u8)).unwrap_or(NULL_TOKEN));
+        let byte_token = |byte: u8| vocabulary.id(&byte_text(byte));
         Ok(Self {
             ascii: std::array::from_fn(ascii),
-            raw_space: vocabulary.id(b" ").unwrap_or(byte_tokens[usize::from(b' ')]),
-            byte_tokens,
+            tokens: SymbolTokens::of_bytes(vocabulary, escape_spaces, byte_token),
+            raw_space: vocabulary.id(b" ").or_else(|| byte_token(b' ')),
             segmenter: segmenter.finish(),
             escape_spaces,
             whole_newlines,
@@ -150,13 +150,13 @@ impl CharacterTables {
         } else {
             Lengths::new(vocabulary.texts().iter().map(|text| Some(text.len())))
         };
-        self.byte_tokens.iter().for_each(|&id| lengths.set(id, Some(1)));
+        self.tokens.spelled.iter().flatten().for_each(|&id| lengths.set(id, Some(1)));
         let is_spelled = |text: &[u8]| memmem::find(text, ESCAPED_SPACE).is_some();
         let space = self.ascii[usize::from(b' ')];
         if self.escape_spaces && (!self.ranks.is_token(space) || self.ranks.others().any(|(text, _)| is_spelled(text)))
         {
             // A space may be spelled as three bytes.
-            ESCAPED_SPACE.iter().for_each(|&byte| lengths.set(self.byte_tokens[usize::from(byte)], None));
+            self.tokens.spelled[usize::from(b' ')].into_iter().for_each(|id| lengths.set(id, None));
         }
         lengths
     }
@@ -169,24 +169,11 @@ impl CharacterTables {
     /// Pushes the token of a merged symbol, or else the tokens of its bytes.
     #[inline]
     fn push_symbol<S: Sink>(&self, span: SymbolSpan, segment: &[u8], start: usize, sink: &mut S) {
-        if self.ranks.is_token(span.symbol) {
-            return sink.push(span.symbol as TokenId, start + span.start as usize..start + span.end as usize);
+        if span.symbol == NO_SYMBOL && &segment[span.range()] == RAW_SPACE {
+            let span = start + span.start as usize..start + span.end as usize;
+            return self.raw_space.into_iter().for_each(|id| sink.push(id, span.clone()));
         }
-        if &segment[span.range()] == RAW_SPACE {
-            if self.raw_space != NULL_TOKEN {
-                sink.push(self.raw_space, start + span.start as usize..start + span.end as usize);
-            }
-            return;
-        }
-        for at in span.range() {
-            let byte = &segment[at..=at];
-            for &byte in if byte == b" " && self.escape_spaces { ESCAPED_SPACE } else { byte } {
-                let id = self.byte_tokens[usize::from(byte)];
-                if id != NULL_TOKEN {
-                    sink.push(id, start + at..start + at + 1);
-                }
-            }
-        }
+        self.tokens.push(span, segment, start, sink);
     }
 }
 
@@ -201,15 +188,12 @@ struct TextMerging<'a> {
 impl TextMerging<'_> {
     /// Encodes a segment, which starts at byte `start` of the text.
     fn encode<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
-        let is_whole = self.characters.are_whole_newlines(segment);
-        match is_whole.then(|| self.vocabulary.id(segment)).flatten() {
-            Some(id) => sink.push(id, start..start + segment.len()),
-            None => self.merge(segment, start, sink),
-        }
-    }
-
-    fn merge<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
         let Self { characters, vocabulary, .. } = *self;
+        if characters.are_whole_newlines(segment)
+            && let Some(id) = vocabulary.id(segment)
+        {
+            return sink.push(id, start..start + segment.len());
+        }
         let Merger { merging, memo, .. } = &mut *self.merger;
         let ranks = &characters.ranks;
         let char = |at: usize| match segment[at] {
@@ -230,10 +214,7 @@ impl TextMerging<'_> {
         let merge = |left: &SymbolSpan, right: &SymbolSpan| {
             memo.get(left.symbol, right.symbol, || ranks.get(left.symbol, right.symbol))
         };
-        let symbols = match self.sampler {
-            None => merging.run(merge),
-            Some(sampler) => merging.run_deciding(merge, sampler.decide(Decision::Delay)),
-        };
+        let symbols = merging.run(merge, self.sampler.as_mut().map(|sampler| sampler.decide(Decision::Delay)));
         symbols.iter().for_each(|&span| characters.push_symbol(span, segment, start, sink));
     }
 }

@@ -9,10 +9,10 @@ use super::whole_tokens::WholeTokens;
 use crate::encode::model::merging::ranks::{MergeRanks, Row};
 use crate::encode::model::merging::sure_pairs::{Ends, SurePairs, SurePairsBuilder};
 use crate::encode::model::merging::symbol::{Merge, NO_SYMBOL, Symbol};
+use crate::encode::model::merging::symbol_tokens::SymbolTokens;
 use crate::encode::model::segmenter::SegmenterBuilder;
 use crate::error::VocabularyError;
 use crate::lookup::key::Key;
-use crate::token::NULL_TOKEN;
 use crate::vocabulary::spelling::byte_level;
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::memory::{fill, filled};
@@ -47,7 +47,10 @@ impl ByteTables {
             pairs,
             whole_tokens,
             segmenter: segmenter.finish(),
-            spelled_bytes: std::array::from_fn(|byte| vocabulary.id(&[byte as u8]).unwrap_or(NULL_TOKEN)),
+            tokens: SymbolTokens::new(vocabulary, |byte| {
+                let (text, len) = byte_level::spell(byte);
+                [0, 1, 2].map(|at| text[..len].get(at).and_then(|&byte| vocabulary.id(&[byte])))
+            }),
             ranks,
         })
     }
@@ -108,7 +111,7 @@ impl TextTables {
 /// Reads merge rules in order of rank, given the ends of the bytes that each symbol spells. O(rules + 2¹⁶).
 fn sure_pairs(rows: &[Row], bytes: &[Symbol; 256], ends: &[Option<Ends>]) -> SurePairs {
     let last_byte = bytes.iter().filter(|&&symbol| symbol != NO_SYMBOL).max().copied().unwrap_or_default();
-    let mut pairs = SurePairsBuilder::default();
+    let mut pairs = SurePairsBuilder::new();
     for (&[left, right, symbol], rank) in rows.iter().zip(0..) {
         if rank >= MAX_SURE_RANK && left.max(right) > last_byte {
             continue;

@@ -145,13 +145,12 @@ pub(crate) struct SurePairsBuilder {
     further: Vec<u32>,
 }
 
-impl Default for SurePairsBuilder {
-    fn default() -> Self {
+impl SurePairsBuilder {
+    /// No merges.
+    pub(crate) fn new() -> Self {
         Self { pairs: filled(256 * ROW, NO_PAIR), further: filled(256 * ROW, NO_RANK) }
     }
-}
 
-impl SurePairsBuilder {
     /// Adds a merge, given the ends of the text that it makes. If several merges make the same pair, the lowest rank
     /// wins.
     pub(crate) fn add(&mut self, ends: Ends, merge: Merge) {
@@ -240,7 +239,7 @@ mod tests {
             let bytes: [Symbol; 256] = std::array::from_fn(|byte| {
                 BYTES.iter().position(|&known| usize::from(known) == byte).map_or(NO_SYMBOL, |at| at as Symbol)
             });
-            let mut pairs = SurePairsBuilder::default();
+            let mut pairs = SurePairsBuilder::new();
             for (&[_, _, symbol], rank) in rows.iter().zip(0..).filter(|(row, _)| row[2] != NO_SYMBOL) {
                 pairs.add(Ends::of(&texts[symbol as usize]).expect("two bytes"), Merge { rank, symbol });
             }

@@ -65,7 +65,7 @@ impl Cuts {
 
 /// The pairs of adjacent characters in tokens, if all tokens are UTF-8.
 fn adjacent_chars<'a>(mut tokens: impl Iterator<Item = &'a [u8]>) -> Option<CharPairs> {
-    let mut pairs = CharPairsBuilder::default();
+    let mut pairs = CharPairsBuilder::new();
     tokens.try_for_each(|token| {
         let mut at = 0;
         let mut before = None;
