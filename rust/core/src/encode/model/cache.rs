@@ -64,8 +64,8 @@ pub(crate) struct Probe {
     hash: u64,
 }
 
-/// A cache from words to ids.
-#[derive(Debug)]
+/// A cache from words to ids. It takes no words until [`WordCache::set_limit`] is called.
+#[derive(Debug, Default)]
 pub(crate) struct WordCache {
     seed: Seed,
     lines: LargeVec<Line>,
@@ -85,15 +85,6 @@ struct Records {
     room: usize,
     /// Where the next record starts, in bytes from the start of the very first one.
     end: u64,
-}
-
-impl Default for WordCache {
-    fn default() -> Self {
-        let (lines, records) = Default::default();
-        let mut cache = Self { seed: Seed::default(), lines, max_lines: 0, num_words: 0, num_evicted: 0, records };
-        cache.set_limit(DEFAULT_LIMIT);
-        cache
-    }
 }
 
 impl WordCache {
@@ -359,6 +350,12 @@ mod tests {
     use super::{DEFAULT_LIMIT, MAX_WORD, MIN_LIMIT, Probe, WordCache};
     use crate::token::TokenId;
 
+    fn cache() -> WordCache {
+        let mut cache = WordCache::default();
+        cache.set_limit(DEFAULT_LIMIT);
+        cache
+    }
+
     fn probe(cache: &WordCache, word: &[u8]) -> Probe {
         let mut probe = [Probe::default()];
         cache.probe_all(word, 0, &[word.len()], &mut probe);
@@ -376,7 +373,7 @@ mod tests {
 
     #[test]
     fn the_limit_bounds_the_memory_and_no_word_is_mixed_up() {
-        let mut cache = WordCache::default();
+        let mut cache = cache();
         for (round, limit) in [1 << 20, 1 << 22, 3 << 20, MIN_LIMIT, MIN_LIMIT - 1, 0, 1 << 24].into_iter().enumerate()
         {
             cache.set_limit(limit);
@@ -402,7 +399,7 @@ mod tests {
     #[test]
     fn words_are_found_with_their_ids() {
         let text: Vec<u8> = (0..=u8::MAX).cycle().take(MAX_WORD + 1).collect();
-        let mut cache = WordCache::default();
+        let mut cache = cache();
         for len in [1, 2, 8, 15, 16, 17, 100, MAX_WORD] {
             for (num_ids, start) in [0, 1, 3, 4, 9].into_iter().zip(0..(text.len() - len).min(5)) {
                 let word = &text[start..start + len];
@@ -418,7 +415,7 @@ mod tests {
 
     #[test]
     fn a_zero_byte_is_not_a_free_slot() {
-        let mut cache = WordCache::default();
+        let mut cache = cache();
         insert(&mut cache, b"a", &[1]);
         assert_eq!([&b"\0"[..], b"a\0"].map(|word| get(&cache, word)), [None, None]);
     }
@@ -426,7 +423,7 @@ mod tests {
     #[test]
     fn a_full_cache_forgets_some_words_and_mixes_up_none() {
         const NUM_WORDS: u32 = 3 << 20;
-        let mut cache = WordCache::default();
+        let mut cache = cache();
         let word = |number: u32| (number.to_le_bytes(), [&number.to_le_bytes()[..], &[b'x'; 30]].concat());
         let mut num_found = 0;
         for number in 0..NUM_WORDS {

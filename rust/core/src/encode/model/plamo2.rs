@@ -243,6 +243,7 @@ mod tests {
         let mut out = Spans::default();
         let mut ids = Vec::new();
         let mut scratch = ModelScratch::default();
+        scratch.cache.set_limit(1 << 20);
         let is_utf8 = std::str::from_utf8(text).is_ok();
         let fragment = Fragment { text, start: 1000, after_special: true, continues: false, is_utf8 };
         let vocabulary = &vocabulary;

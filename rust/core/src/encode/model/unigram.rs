@@ -27,7 +27,7 @@ use std::ops::Range;
 
 use crate::encode::model::progress::{Progress, UnigramProgress};
 use crate::encode::model::{Fragment, Model, ModelScratch, Task};
-use crate::encode::normalizer::rewritten::Traced;
+use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::normalizer::unigram::UnigramNormalizer;
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
@@ -159,29 +159,40 @@ impl Unigram {
     /// The encoding of a fragment by segments, if the vocabulary allows it.
     #[inline(always)]
     fn pass<'a, S: Sink>(&'a self, task: Task<'a, S>) -> Option<Pass<'a, S>> {
+        let (cuts, characters) = (self.cuts.as_ref()?, self.normalizer.characters.as_ref()?);
         let Task { vocabulary, fragment, scratch, sink } = task;
-        let Fragment { text, start: offset, continues, .. } = fragment;
-        let Self { normalizer, candidates, cuts, .. } = self;
-        let cuts = cuts.as_ref()?;
-        let characters = normalizer.characters.as_ref()?;
-        Some(Pass { vocabulary, candidates, normalizer, characters, cuts, text, offset, continues, scratch, sink })
+        Some(Pass { model: self, characters, cuts, vocabulary, fragment, scratch, sink })
     }
 
     /// Normalizes a fragment as a whole, and pushes its tokens.
     fn encode_whole<S: Sink>(&self, Task { vocabulary, fragment, scratch, sink }: Task<'_, S>) {
-        let ModelScratch { rewritten: normalized, unigram: UnigramScratch { lattice, .. }, .. } = scratch;
+        let ModelScratch { rewritten, unigram: UnigramScratch { lattice, .. }, .. } = scratch;
+        let mut score = 0.0;
+        self.encode_normalized(fragment, rewritten, sink, |word, push| {
+            score = self.candidates.best_path(vocabulary, word, score, None, lattice, push);
+        });
+    }
+
+    /// Normalizes a fragment, and pushes the tokens of each word, or of all at once if a token crosses words. `find`
+    /// finds them, with their lengths in bytes.
+    fn encode_normalized<S: Sink>(
+        &self,
+        fragment: Fragment<'_>,
+        normalized: &mut Rewritten<'_>,
+        sink: &mut S,
+        mut find: impl FnMut(&[u8], &mut dyn FnMut(TokenId, usize)),
+    ) {
         normalized.reset(fragment.start, S::SPANS);
         self.normalizer.normalize(fragment.text, fragment.continues, normalized);
         let sink = &mut Traced { sink, text: normalized };
         let unknown = self.candidates.unknown;
         let mut joined = Joined::default();
-        let mut score = 0.0;
         let mut at = 0;
         let mut ticker = Ticker::default();
         while let Some(rest) = normalized.text.get(at..).filter(|rest| !rest.is_empty()) {
             ticker.tick();
             let word = if self.splits_words { &rest[..word_len(rest)] } else { rest };
-            score = self.candidates.best_path(vocabulary, word, score, None, lattice, |token, len| {
+            find(word, &mut |token, len| {
                 joined.push(token, unknown, at..at + len, sink);
                 at += len;
             });
@@ -293,6 +304,7 @@ mod tests {
     fn encode_parts((vocabulary, model): (&Vocabulary, &Unigram), text: &[u8], len: usize) -> (Vec<TokenId>, f64) {
         let mut ids = Vec::new();
         let mut scratch = ModelScratch::default();
+        scratch.cache.set_limit(1 << 20);
         let mut progress = Progress::default();
         let mut waiting = Vec::new();
         let mut push = |text: &[u8], is_end: bool| {
@@ -318,6 +330,7 @@ mod tests {
         let [spans, _] = [false, true].map(|continues| {
             let mut spans = Spans::default();
             let mut scratch = ModelScratch::default();
+            scratch.cache.set_limit(1 << 20);
             let fragment = fragment(continues);
             model.encode_whole(Task { vocabulary, fragment, scratch: &mut scratch, sink: &mut spans });
             for cache in ["cold", "warm"] {

@@ -27,12 +27,11 @@ use crate::encode::normalizer::wordpiece::{Class, WordPieceNormalizer};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
-use crate::lookup::trie::TrieError;
 use crate::text::scan::masks::{Classified, WordClasses};
 use crate::text::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::text::unicode::utf8;
 use crate::token::{NULL_TOKEN, TokenId};
-use crate::vocabulary::{Definition, Settings, Vocabulary};
+use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::interrupt::Ticker;
 use crate::work::memory::collect;
 use matcher::{Matcher, PHANTOM_LEN};
@@ -53,11 +52,24 @@ impl Model for WordPiece {
     fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let ids = 0..vocabulary.len() as TokenId;
         let tokens = ids.map(|id| (vocabulary.text(id), id as u32));
-        Ok(Self::from_tokens(tokens, vocabulary.settings())?)
+        let length = |(text, _): (&[u8], u32)| text.len().min(usize::from(u8::MAX)) as u8;
+        let lengths = collect(tokens.clone().map(length));
+        let normalizer = WordPieceNormalizer::default();
+        Ok(Self { matcher: Matcher::new(tokens)?, normalizer, unknown: NULL_TOKEN, lengths })
     }
 
+    /// Sets the normalizer and the unknown token.
     fn apply_repairs(&mut self, vocabulary: &Vocabulary) {
-        self.set_normalizer(vocabulary.settings(), vocabulary.special().unk.unwrap_or(NULL_TOKEN));
+        self.unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
+        let mut normalizer = WordPieceNormalizer::new(vocabulary.settings());
+        let mut word = NormalizedWord::default();
+        normalizer.fill(|code_point| {
+            word.text.reset(0, false);
+            word.text.push_code_point(code_point, 0..0);
+            self.matcher.find_tokens(&mut word, 0, self.unknown);
+            if let [id] = word.ids[..] { Some(id) } else { None }
+        });
+        self.normalizer = normalizer;
     }
 
     fn encode<S: Sink>(&self, Task { fragment, scratch, sink, .. }: Task<'_, S>) {
@@ -80,30 +92,6 @@ impl Model for WordPiece {
 }
 
 impl WordPiece {
-    fn from_tokens<'a>(
-        tokens: impl Iterator<Item = (&'a [u8], u32)> + Clone,
-        settings: &Settings,
-    ) -> Result<Self, TrieError> {
-        let length = |(text, _): (&[u8], u32)| text.len().min(usize::from(u8::MAX)) as u8;
-        let lengths = collect(tokens.clone().map(length));
-        let matcher = Matcher::new(tokens)?;
-        Ok(Self { matcher, normalizer: WordPieceNormalizer::new(settings), unknown: NULL_TOKEN, lengths })
-    }
-
-    /// Sets the normalizer and the unknown token, which repairs may change.
-    fn set_normalizer(&mut self, settings: &Settings, unknown: TokenId) {
-        self.unknown = unknown;
-        let mut normalizer = WordPieceNormalizer::new(settings);
-        let mut word = NormalizedWord::default();
-        normalizer.fill(|code_point| {
-            word.text.reset(0, false);
-            word.text.push_code_point(code_point, 0..0);
-            self.matcher.find_tokens(&mut word, 0, self.unknown);
-            if let [id] = word.ids[..] { Some(id) } else { None }
-        });
-        self.normalizer = normalizer;
-    }
-
     /// Pushes the tokens of a text that starts at byte `offset` of the whole input.
     #[inline]
     fn encode_text<S: Sink>(&self, text: &[u8], offset: usize, scratch: &mut ModelScratch, sink: &mut S) {
@@ -313,16 +301,29 @@ impl<S: Sink> Sink for WordSpans<'_, S> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ModelScratch, WordPiece};
+    use super::{Definition, Model, ModelScratch, Vocabulary, WordPiece};
     use crate::encode::sink::Spans;
     use crate::token::{NULL_TOKEN, TokenId};
-    use crate::vocabulary::Settings;
+    use crate::vocabulary::SpecialIds;
+    use crate::vocabulary::strings::StringIndex;
 
     fn build<T: AsRef<[u8]>>(tokens: &[T], unknown: TokenId, lowercase: bool, strip_accents: bool) -> WordPiece {
-        let settings = Settings { lowercase, strip_accents, ..Settings::default() };
-        let tokens = (0..).zip(tokens).map(|(id, text)| (text.as_ref(), id));
-        let mut model = WordPiece::from_tokens(tokens, &settings).unwrap();
-        model.set_normalizer(&settings, unknown);
+        // The unknown token may be one of some others.
+        let others = (tokens.len() as TokenId..=unknown).map(|id| format!("<other {id}>").into_bytes());
+        let texts: Vec<Vec<u8>> = tokens.iter().map(|text| text.as_ref().to_vec()).chain(others).collect();
+        let (data, index) = StringIndex::concatenate(&texts).unwrap();
+        let definition = Definition {
+            model: "bert",
+            tokens: Some(index.view(&data)),
+            special: SpecialIds { unk: u32::try_from(unknown).ok(), ..SpecialIds::default() },
+            lowercase: Some(lowercase),
+            strip_accents: Some(strip_accents),
+            ..Definition::default()
+        };
+        let mut vocabulary = Vocabulary::declare(&definition).unwrap();
+        let mut model = WordPiece::new(&vocabulary, &definition).unwrap();
+        vocabulary.repair(&definition).unwrap();
+        model.apply_repairs(&vocabulary);
         model
     }
 
@@ -334,6 +335,7 @@ mod tests {
             at = model.encode_words(text, at, 0, &mut ModelScratch::default(), &mut out);
         }
         let mut scratch = ModelScratch::default();
+        scratch.cache.set_limit(1 << 20);
         for cache in ["cold", "warm"] {
             let mut ids = Vec::new();
             let mut spans = Spans::default();

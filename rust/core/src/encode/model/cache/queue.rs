@@ -249,6 +249,7 @@ mod tests {
         let text: Vec<u8> = (0..40 * MAX_WORDS).map(|at| (at % 251) as u8).collect();
         let mut queue = WordQueue::default();
         let mut cache = WordCache::default();
+        cache.set_limit(1 << 20);
         let mut found = Vec::new();
         let mut expected = Vec::new();
         let mut num_learned = 0;

@@ -9,10 +9,10 @@
 //! with two exponentials for most matches; times k log k for the best k.
 
 use super::lattice::Candidates;
-use super::{Joined, Unigram, UnigramScratch, word_len};
+use super::{Joined, Unigram, UnigramScratch};
 use crate::encode::model::sampler::{Random, Sampler};
 use crate::encode::model::{Fragment, ModelScratch, Task};
-use crate::encode::normalizer::rewritten::{Rewritten, Traced};
+use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::sink::Sink;
 use crate::error::EncodeError;
 use crate::text::unicode::utf8;
@@ -144,16 +144,9 @@ impl Paths {
 impl Unigram {
     /// Pushes the tokens of a random path through the lattice of a fragment, if the scratch space has a sampler.
     pub(super) fn sample<S: Sink>(&self, Task { fragment, scratch, sink, .. }: Task<'_, S>) {
-        let ModelScratch { sampler, rewritten: normalized, unigram: UnigramScratch { paths, .. }, .. } = scratch;
+        let ModelScratch { sampler, rewritten, unigram: UnigramScratch { paths, .. }, .. } = scratch;
         let Some(Sampler { amount: alpha, random, .. }) = sampler else { return };
-        normalized.reset(fragment.start, S::SPANS);
-        self.normalizer.normalize(fragment.text, fragment.continues, normalized);
-        let sink = &mut Traced { sink, text: normalized };
-        let unknown = self.candidates.unknown;
-        let mut joined = Joined::default();
-        let mut at = 0;
-        while let Some(rest) = normalized.text.get(at..).filter(|rest| !rest.is_empty()) {
-            let word = if self.splits_words { &rest[..word_len(rest)] } else { rest };
+        self.encode_normalized(fragment, rewritten, sink, |word, push| {
             paths.find(&self.candidates, word, |paths, at| {
                 if at > 0 {
                     paths.sum(at, *alpha);
@@ -162,11 +155,9 @@ impl Unigram {
             paths.draw(word.len(), *alpha, random);
             for (number, edge) in paths.path.iter().enumerate().rev() {
                 let end = if number == 0 { word.len() } else { paths.path[number - 1].start as usize };
-                joined.push(edge.token, unknown, at + edge.start as usize..at + end, sink);
+                push(edge.token, end - edge.start as usize);
             }
-            at += word.len();
-        }
-        joined.flush(unknown, sink);
+        });
     }
 
     /// Continues the best paths through a text by those through a fragment.

@@ -15,7 +15,7 @@
 //! If the input itself has an escaped space, a token of several spaces can cross the start of the next word. Then this
 //! is done with the whole rest of the text.
 //!
-//! Time: O(1) for a cached segment, as [`Candidates::best_path`] for any other; at worst, no segment of a text repeats.
+//! Time: O(1) for a cached segment, as [`super::lattice`] for any other; at worst, no segment of a text repeats.
 //! Space: the cache.
 //!
 //! Deviations: none.
@@ -23,13 +23,12 @@
 use std::ops::Range;
 
 use super::cuts::Cuts;
-use super::lattice::Candidates;
-use super::{Joined, UnigramScratch, word_len};
-use crate::encode::model::ModelScratch;
+use super::{Joined, Unigram, UnigramScratch, word_len};
 use crate::encode::model::cache::Probe;
+use crate::encode::model::{Fragment, ModelScratch};
 use crate::encode::normalizer::charsmap::KeyCharacters;
 use crate::encode::normalizer::rewritten::Rewritten;
-use crate::encode::normalizer::unigram::{UnigramNormalizer, WHITESPACE};
+use crate::encode::normalizer::unigram::WHITESPACE;
 use crate::encode::sink::Sink;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::text::scan::masks::{Classified, WordClasses};
@@ -82,16 +81,11 @@ impl SegmentPlace {
 
 /// The encoding of one text.
 pub(super) struct Pass<'a, S> {
-    pub(super) vocabulary: &'a Vocabulary,
-    pub(super) candidates: &'a Candidates,
-    pub(super) normalizer: &'a UnigramNormalizer,
+    pub(super) model: &'a Unigram,
     pub(super) characters: &'a KeyCharacters,
     pub(super) cuts: &'a Cuts,
-    pub(super) text: &'a [u8],
-    /// Where the text starts in the whole input.
-    pub(super) offset: usize,
-    /// Whether the text continues an earlier one: no space is put before it.
-    pub(super) continues: bool,
+    pub(super) vocabulary: &'a Vocabulary,
+    pub(super) fragment: Fragment<'a>,
     pub(super) scratch: &'a mut ModelScratch,
     pub(super) sink: &'a mut S,
 }
@@ -100,9 +94,8 @@ impl<S: Sink> Pass<'_, S> {
     /// Pushes the tokens of the text, which is UTF-8 and not longer than [`Cuts::max_len`].
     #[inline]
     pub(super) fn encode(&mut self) {
-        self.scratch.unigram.tracer =
-            SpanTracker { offset: self.offset, covered: self.offset, joined: Joined::default() };
-        let text = self.text;
+        let Fragment { text, start: offset, .. } = self.fragment;
+        self.scratch.unigram.tracer = SpanTracker { offset, covered: offset, joined: Joined::default() };
         let mut at = 0;
         let mut buffer = [b' '; BLOCK_LEN + KEY_LEN];
         while at < text.len() {
@@ -110,7 +103,7 @@ impl<S: Sink> Pass<'_, S> {
             at = self.encode_block(at, block);
         }
         self.drain();
-        self.scratch.unigram.tracer.joined.flush(self.candidates.unknown, self.sink);
+        self.scratch.unigram.tracer.joined.flush(self.model.candidates.unknown, self.sink);
     }
 
     /// Encodes the segments that start in the block at `start`, which is a cut or a space. A later segment that may
@@ -118,9 +111,10 @@ impl<S: Sink> Pass<'_, S> {
     /// spaces past the end of the text.
     #[inline(always)]
     fn encode_block(&mut self, start: usize, block: &[u8; BLOCK_LEN + KEY_LEN]) -> usize {
-        let Some(bytes) = block.first_chunk() else { return self.text.len() };
+        let Some(bytes) = block.first_chunk() else { return self.fragment.text.len() };
         let WordClasses { letter, digit, space, other } = WordClasses::new(bytes);
-        let is_space_before = start.checked_sub(1).map_or(!self.continues, |before| is_space(self.text[before]));
+        let is_space_before =
+            start.checked_sub(1).map_or(!self.fragment.continues, |before| is_space(self.fragment.text[before]));
         let after_space = space << 1 | u64::from(is_space_before);
         let mut starts = !space & (after_space | 1);
 
@@ -163,7 +157,7 @@ impl<S: Sink> Pass<'_, S> {
             if end == BLOCK_LEN && at > 0 && !is_other {
                 return start + at;
             }
-            let end = if is_other || end == BLOCK_LEN { self.text.len() } else { start + end };
+            let end = if is_other || end == BLOCK_LEN { self.fragment.text.len() } else { start + end };
             let end = self.encode_unspaced(start + at, end, after_space >> at & 1 != 0) - start;
             if end >= BLOCK_LEN {
                 return start + end;
@@ -176,7 +170,7 @@ impl<S: Sink> Pass<'_, S> {
     /// Encodes the segments of a stretch of text that starts at a cut and ends at `end` or before a space. Returns
     /// where it ends.
     fn encode_unspaced(&mut self, mut start: usize, end: usize, mut is_after_space: bool) -> usize {
-        let text = self.text;
+        let text = self.fragment.text;
         let mut at = start;
         let mut before = None;
         let mut ticker = Ticker::default();
@@ -224,11 +218,11 @@ impl<S: Sink> Pass<'_, S> {
         self.drain();
         let mut end = self.next_cut(at);
         // After an escaped space in the input itself, a word need not start at a cut.
-        if memchr::memmem::find(&self.text[at..end], ESCAPED_SPACE).is_some() {
-            end = self.text.len();
+        if memchr::memmem::find(&self.fragment.text[at..end], ESCAPED_SPACE).is_some() {
+            end = self.fragment.text.len();
         }
-        normalized.reset(self.offset + start, S::SPANS);
-        self.normalizer.normalize(&self.text[start..end], !is_after_space, normalized);
+        normalized.reset(self.fragment.start + start, S::SPANS);
+        self.model.normalizer.normalize(&self.fragment.text[start..end], !is_after_space, normalized);
         let covered = self.scratch.unigram.tracer.covered;
         let len = normalized.text.len();
         let mut at = 0;
@@ -250,10 +244,10 @@ impl<S: Sink> Pass<'_, S> {
     /// The first cut after the character at `at`, which the normalizer changes: between two characters that it keeps,
     /// or else at a space or the end of the text.
     fn next_cut(&self, mut at: usize) -> usize {
-        let text = self.text;
+        let text = self.fragment.text;
         let mut ticker = Ticker::default();
         loop {
-            at = self.normalizer.chunk_end(text, at);
+            at = self.model.normalizer.chunk_end(text, at);
             let mut before = None;
             let mut next = utf8::decode_valid(text, at);
             loop {
@@ -275,7 +269,7 @@ impl<S: Sink> Pass<'_, S> {
     /// Starts the look-up of a segment if it is short; otherwise pushes its tokens.
     #[inline(always)]
     fn encode_segment(&mut self, start: usize, end: usize, is_after_space: bool) {
-        match Key::new(self.text, start, end) {
+        match Key::new(self.fragment.text, start, end) {
             Some(key) => {
                 self.queue(key.marked(is_after_space), start);
                 if self.scratch.probes.len() >= BLOCK_LEN {
@@ -316,7 +310,7 @@ impl<S: Sink> Pass<'_, S> {
     #[inline(never)]
     fn search_input(&mut self, start: usize, end: usize, is_after_space: bool, probe: Option<Probe>) {
         let place = self.scratch.unigram.tracer.place(start, end, is_after_space);
-        self.search(&self.text[start..end], is_after_space, probe, |from, to| place.span(from, to));
+        self.search(&self.fragment.text[start..end], is_after_space, probe, |from, to| place.span(from, to));
     }
 
     /// The same for any segment, given the span of each range of it.
@@ -337,15 +331,20 @@ impl<S: Sink> Pass<'_, S> {
         append_text(segment, text);
 
         ids.clear();
-        let unknown = self.candidates.unknown;
+        let unknown = self.model.candidates.unknown;
         let mut has_unknown = false;
         let mut known_score = 0.0;
         let mut at = 0;
-        let score =
-            self.candidates.best_path(self.vocabulary, segment, 0.0, Some(&self.cuts.bounds), lattice, |id, len| {
+        let score = self.model.candidates.best_path(
+            self.vocabulary,
+            segment,
+            0.0,
+            Some(&self.cuts.bounds),
+            lattice,
+            |id, len| {
                 let is_unknown = id == unknown;
                 has_unknown |= is_unknown;
-                known_score += if is_unknown { 0.0 } else { self.candidates.score(id) };
+                known_score += if is_unknown { 0.0 } else { self.model.candidates.score(id) };
                 if S::SPANS {
                     tracer.joined.push(id, unknown, span(at, at + len), self.sink);
                     at += len;
@@ -356,7 +355,8 @@ impl<S: Sink> Pass<'_, S> {
                 if probe.is_some() {
                     ids.push(id);
                 }
-            });
+            },
+        );
         *unknown_score += score - known_score;
         if let Some(probe) = probe.filter(|_| !has_unknown) {
             self.scratch.cache.insert(probe, &[], ids);
@@ -381,7 +381,7 @@ impl<S: Sink> Pass<'_, S> {
                 ids
             }
         };
-        tracer.joined.flush(self.candidates.unknown, self.sink);
+        tracer.joined.flush(self.model.candidates.unknown, self.sink);
         let place = tracer.place(start, end, is_after_space);
         if let Some((&last, others)) = ids.split_last() {
             let mut at = 0;
