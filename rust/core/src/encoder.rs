@@ -130,7 +130,7 @@ impl<T: Borrow<Tokenizer>> Encoder<T> {
         let Self { tokenizer, scratch } = self;
         let tokenizer = (*tokenizer).borrow();
         catch_unwind(AssertUnwindSafe(|| work(tokenizer, scratch))).unwrap_or_else(|payload| {
-            **scratch = Scratch::with_cache_limit(scratch.model.cache_limit());
+            **scratch = Scratch::with_cache_limit(scratch.model.cache_limit);
             Err(memory::caught(payload).into())
         })
     }

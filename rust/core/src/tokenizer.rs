@@ -182,16 +182,14 @@ impl Tokenizer {
         let specials = [Specials::new(&vocabulary, false)?, Specials::new(&vocabulary, true)?];
         let is_sure = TokenPieces::are_sure(&vocabulary);
         let pieces = if is_sure { OnceLock::new() } else { TokenPieces::new(&vocabulary)?.into() };
-        let lengths = OnceLock::new();
-        let piece_order = OnceLock::new();
         // The first call would make a scratch space. It is made here, by encoding something with the repaired vocabulary.
         let mut first = Scratch::with_cache_limit(Scratch::DEFAULT_CACHE_LIMIT);
         model.encode(Task { vocabulary: &vocabulary, fragment, scratch: first.model.get(), sink: &mut encoded });
         if let Some(cache) = first.model.cache().filter(|_| model.has_cache() && vocabulary.len() >= MANY_TOKENS) {
             cache.reserve(vocabulary.len() / 4);
         }
-        let scratch = ScratchPool::with_space(first);
-        Ok(Self { vocabulary, model, specials, pieces, lengths, piece_order, scratch })
+        let (lengths, piece_order) = Default::default();
+        Ok(Self { vocabulary, model, specials, pieces, lengths, piece_order, scratch: ScratchPool::with_space(first) })
     }
 
     /// The vocabulary.

@@ -45,8 +45,8 @@ impl Scratch {
 /// found no memory.
 #[derive(Debug)]
 pub(crate) struct LazyScratch {
-    /// The most memory of the cache, in bytes.
-    cache_limit: usize,
+    /// The most memory of the cache, in bytes. It is only read from outside.
+    pub(crate) cache_limit: usize,
     scratch: Vec<ModelScratch>,
 }
 
@@ -71,10 +71,6 @@ impl LazyScratch {
         self.scratch = memory::with_capacity(1);
         self.scratch.push(ModelScratch::default());
         self.scratch[0].cache.set_limit(self.cache_limit);
-    }
-
-    pub(crate) fn cache_limit(&self) -> usize {
-        self.cache_limit
     }
 
     /// Sets the limit for the memory of the cache, in bytes. A cache above the limit is emptied.

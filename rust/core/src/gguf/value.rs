@@ -160,12 +160,7 @@ impl<'a> Array<'a> {
     /// The elements of `N` bytes each, in little-endian order.
     pub fn numbers<const N: usize>(&self) -> impl Iterator<Item = [u8; N]> + use<'a, N> {
         let is_big_endian = self.is_big_endian;
-        self.bytes.as_chunks::<N>().0.iter().map(move |&(mut number)| {
-            if is_big_endian {
-                number.reverse();
-            }
-            number
-        })
+        self.bytes.as_chunks::<N>().0.iter().filter_map(move |bytes| number(bytes, is_big_endian))
     }
 }
 

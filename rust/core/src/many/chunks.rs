@@ -28,7 +28,7 @@ use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
 use crate::work::interrupt;
-use crate::work::memory::{self, append, extend, push, with_capacity};
+use crate::work::memory::{self, append, copied, extend, push};
 use boundaries::Boundary;
 
 /// How many boundaries are tried one by one before the search takes larger steps.
@@ -222,9 +222,8 @@ fn replace_invalid(bytes: &[u8]) -> String {
 
 /// Two texts, joined.
 fn joined(first: &[u8], second: &[u8]) -> Vec<u8> {
-    let mut joined = with_capacity(first.len() + second.len());
-    joined.extend_from_slice(first);
-    joined.extend_from_slice(second);
+    let mut joined = copied(first);
+    append(&mut joined, second);
     joined
 }
 

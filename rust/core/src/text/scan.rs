@@ -5,13 +5,13 @@ pub(crate) mod masks;
 /// Bytes per block: a mask has one bit for each.
 pub(crate) const BLOCK: usize = 64;
 
-/// The first `N` bytes of a text. If it has fewer, they are copied to `buffer` and padded with spaces.
+/// The first `N` bytes of a text. If it has fewer, they are copied to `buffer` and padded with `filler`.
 #[inline(always)]
-pub(crate) fn padded<'a, const N: usize>(text: &'a [u8], buffer: &'a mut [u8; N]) -> &'a [u8; N] {
+pub(crate) fn padded<'a, const N: usize>(text: &'a [u8], filler: u8, buffer: &'a mut [u8; N]) -> &'a [u8; N] {
     match text.first_chunk() {
         Some(block) => block,
         None => {
-            buffer.fill(b' ');
+            buffer.fill(filler);
             buffer[..text.len()].copy_from_slice(text);
             buffer
         }
@@ -58,8 +58,8 @@ mod tests {
     #[test]
     fn short_texts_are_padded_and_long_ones_are_not_copied() {
         let text = *b"abcdef";
-        assert_eq!(padded(&text[..2], &mut [0; 4]), b"ab  ");
-        assert_eq!(padded(&text, &mut [0; 4]), b"abcd");
-        assert!(std::ptr::eq(padded::<4>(&text, &mut [0; 4]), &raw const text as *const [u8; 4]));
+        assert_eq!(padded(&text[..2], b' ', &mut [0; 4]), b"ab  ");
+        assert_eq!(padded(&text, b' ', &mut [0; 4]), b"abcd");
+        assert!(std::ptr::eq(padded::<4>(&text, b' ', &mut [0; 4]), &raw const text as *const [u8; 4]));
     }
 }

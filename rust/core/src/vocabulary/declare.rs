@@ -105,7 +105,7 @@ impl Vocabulary {
         }
         // One search through all texts is faster than one search per text.
         if self.texts.contains(0) || tokens.iter().any(<[u8]>::is_empty) {
-            self.texts.clear();
+            self.texts = Texts::with_capacity(tokens.len(), bytes);
             for (id, text) in tokens.iter().map(c_string).enumerate() {
                 if text.is_empty() {
                     self.texts.push(format!("[EMPTY_{id}]").as_bytes())?;

@@ -35,12 +35,6 @@ impl Texts {
         Ok(())
     }
 
-    /// Removes all strings, but keeps their memory.
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }

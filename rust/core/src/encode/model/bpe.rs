@@ -83,14 +83,10 @@ impl Model for Bpe {
     }
 
     fn encode<S: Sink>(&self, Task { vocabulary, fragment, scratch, sink }: Task<'_, S>) {
-        let Fragment { text, start, is_utf8, .. } = fragment;
+        let text = self.canonical(fragment, S::SPANS);
         match &self.symbols {
-            Symbols::Bytes(tables) => {
-                let text = Rewritten::canonical(text, start, is_utf8, S::SPANS);
-                pieces::encode(tables, &self.splitter, &text, scratch, sink);
-            }
+            Symbols::Bytes(tables) => pieces::encode(tables, &self.splitter, &text, scratch, sink),
             Symbols::Characters(characters) => {
-                let text = characters.canonical(text, start, is_utf8, S::SPANS);
                 characters.encode(vocabulary, &self.splitter, (&text, &[text.text.len()]), scratch, sink);
             }
         }
@@ -105,12 +101,9 @@ impl Model for Bpe {
 
     /// The last settled boundary of a piece. For some vocabularies a whole line is one piece; then the last place in it
     /// that no merge crosses.
-    fn settled(&self, _: &Vocabulary, Fragment { text, is_utf8, .. }: Fragment<'_>) -> usize {
-        let text = &text[..complete_len(text)];
-        let text = match &self.symbols {
-            Symbols::Bytes(_) => Rewritten::canonical(text, 0, is_utf8, true),
-            Symbols::Characters(characters) => characters.canonical(text, 0, is_utf8, true),
-        };
+    fn settled(&self, _: &Vocabulary, fragment: Fragment<'_>) -> usize {
+        let text = &fragment.text[..complete_len(fragment.text)];
+        let text = self.canonical(Fragment { text, start: 0, ..fragment }, true);
         let bytes = &text.text[..];
         let mut settled = once(&self.settled_pieces, || SettledPieces::new(self.family)).last_cut(bytes);
         if let Symbols::Characters(characters) = &self.symbols
@@ -124,6 +117,15 @@ impl Model for Bpe {
 }
 
 impl Bpe {
+    /// The text of a fragment in canonical UTF-8, as the symbols need it.
+    #[inline]
+    fn canonical<'t>(&self, Fragment { text, start, is_utf8, .. }: Fragment<'t>, spans: bool) -> Rewritten<'t> {
+        match &self.symbols {
+            Symbols::Bytes(_) => Rewritten::canonical(text, start, is_utf8, spans),
+            Symbols::Characters(characters) => characters.canonical(text, start, is_utf8, spans),
+        }
+    }
+
     /// The merge rules.
     pub(super) fn ranks(&self) -> &MergeRanks {
         match &self.symbols {

@@ -85,6 +85,16 @@ impl Sampler {
         }
         Ok(Self { way: Sampling::Dropout, amount: rate, random: Random(seed) })
     }
+
+    /// Decides which merges are made. Others are dropped, as in sentencepiece, or delayed, as in
+    /// huggingface/tokenizers, where even stale ones are drawn.
+    pub(super) fn decide(&mut self, left_out: Decision) -> impl FnMut(Option<Merge>) -> Decision {
+        let Self { amount: rate, random, .. } = self;
+        move |merge| {
+            let is_drawn = merge.is_some() || left_out == Decision::Delay;
+            if is_drawn && random.fraction() < *rate { left_out } else { Decision::Take }
+        }
+    }
 }
 
 /// Random numbers: SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
@@ -99,17 +109,5 @@ impl Random {
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         ((mixed ^ mixed >> 31) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
-
-impl Sampler {
-    /// Decides which merges are made. Others are dropped, as in sentencepiece, or delayed, as in
-    /// huggingface/tokenizers, where even stale ones are drawn.
-    pub(super) fn decide(&mut self, left_out: Decision) -> impl FnMut(Option<Merge>) -> Decision {
-        let Self { amount: rate, random, .. } = self;
-        move |merge| {
-            let is_drawn = merge.is_some() || left_out == Decision::Delay;
-            if is_drawn && random.fraction() < *rate { left_out } else { Decision::Take }
-        }
     }
 }

@@ -181,7 +181,7 @@ impl Segmenter {
     /// least one and at most a block.
     #[inline(always)]
     fn cuts(&self, text: &[u8]) -> (u64, usize) {
-        let masks = Masks::new(padded(text, &mut [0; BLOCK]));
+        let masks = Masks::new(padded(text, b' ', &mut [0; BLOCK]));
         let len = (masks.beyond_ascii().trailing_zeros() as usize).min(text.len());
         let classes = masks.ascii_classes();
         let mut cuts = 0;

@@ -100,7 +100,7 @@ impl WordPiece {
         let mut ticker = Ticker::default();
         while at < text.len() {
             ticker.tick();
-            let block = padded(&text[at..], &mut buffer);
+            let block = padded(&text[at..], b' ', &mut buffer);
             at = self.encode_block(text, at, offset, block, scratch, sink);
         }
     }

@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use crate::text::unicode::utf8;
 use crate::work::interrupt::Ticker;
 use alphabet::{Alphabet, ClassSet};
-use pattern::{Set, Tree, is_collapsed, parse};
+use pattern::{Set, Tree, parse};
 
 /// The dead state, and its row: nothing can match any more.
 pub(super) const DEAD: usize = 0;
@@ -69,7 +69,8 @@ impl Automaton {
         let tree = parse(pattern);
         let mut sets = Vec::new();
         collect_sets(&tree, &mut sets);
-        let (alphabet, class_sets) = Alphabet::new(&sets, is_collapsed(pattern));
+        // A pattern that names a Unicode category is matched over collapsed text.
+        let (alphabet, class_sets) = Alphabet::new(&sets, pattern.contains(r"\p{"));
 
         let mut program = Program { sets: &sets, class_sets: &class_sets, end: alphabet.end(), states: Vec::new() };
         let accept = program.push(State::Match);
@@ -100,10 +101,7 @@ impl Automaton {
 
     /// The class of a code point.
     pub(super) fn class(&self, code_point: u32) -> u8 {
-        match u8::try_from(code_point) {
-            Ok(byte @ 0..0x80) => self.alphabet.ascii(byte),
-            _ => self.alphabet.beyond_ascii(code_point),
-        }
+        self.alphabet.class(code_point)
     }
 
     /// The class of the end of the text.
@@ -196,14 +194,8 @@ impl Automaton {
     #[inline(always)]
     fn step(&self, text: &[u8], row: usize, at: usize) -> (usize, bool, usize) {
         count_steps!(1);
-        let (class, len) = match text[at] {
-            byte @ 0..0x80 => (self.alphabet.ascii(byte), 1),
-            _ => {
-                let (code_point, len) = utf8::decode_lossy(text, at);
-                (self.alphabet.beyond_ascii(code_point), len)
-            }
-        };
-        let (next, ends_here) = self.next(row, class);
+        let (code_point, len) = utf8::decode_lossy(text, at);
+        let (next, ends_here) = self.next(row, self.class(code_point));
         (next, ends_here, len)
     }
 }

@@ -26,7 +26,7 @@ mod rules;
 
 use super::automaton::Automaton;
 use super::shape::{Contractions, Digits, Shape, Tail, WordChars};
-use crate::text::scan::{BLOCK, places};
+use crate::text::scan::{BLOCK, padded, places};
 use bits::{Bits, Block, OpenRun, after, below, bit_of_bytes, highest, last_bit};
 use cuts::Cuts;
 use rules::{Boundaries, slashes};
@@ -59,7 +59,7 @@ impl Shape {
     #[inline(always)]
     fn split_as(self, automata: &[Automaton], text: &[u8], mut piece: impl FnMut(usize, usize)) {
         let mut cuts = Cuts::new(self, automata, text);
-        let mut padded = [0; BLOCK];
+        let mut buffer = [0; BLOCK];
         let mut block_start = 0;
         let mut piece_start = 0;
         let mut inside = None;
@@ -67,11 +67,7 @@ impl Shape {
         while block_start < text.len() {
             count_steps!(1);
             let rest = &text[block_start..];
-            let bytes = rest.first_chunk().unwrap_or_else(|| {
-                padded = [0; BLOCK];
-                padded[..rest.len()].copy_from_slice(rest);
-                &padded
-            });
+            let bytes = padded(rest, 0, &mut buffer);
             let bits = Bits::new(bytes, rest.len().min(BLOCK), rest.len() <= BLOCK, self.words);
             let block = Block { bytes, bits, inside };
 

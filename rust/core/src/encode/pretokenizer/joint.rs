@@ -116,7 +116,7 @@ impl Joint {
 fn walk(text: &[u8], learned: &mut Learned, place: &mut Cursor, piece: &mut impl FnMut(usize, usize)) -> bool {
     let start = place.at;
     let mut buffer = [0; BLOCK];
-    let bytes = padded(&text[start..], &mut buffer);
+    let bytes = padded(&text[start..], b' ', &mut buffer);
     let letters = gather(bytes, lower_case) & ((1 << WALK) - 1);
     let block = &text[..text.len().min(start + WALK)];
     loop {

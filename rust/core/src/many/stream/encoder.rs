@@ -158,13 +158,6 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
     fn end<S: Sink>(mut self, sink: &mut S) -> Result<(), EncodeError> {
         self.take(&[], sink)?;
         self.partition(true, sink);
-        let tokenizer = self.tokenizer.borrow();
-        if let Some(mut progress) = self.progress {
-            tokenizer.pool().with(|mut scratch| {
-                encode_part(tokenizer, &mut self.fragment, true, &mut progress, scratch.model.get(), sink);
-                ((), scratch)
-            });
-        }
         if let Some(eos) = self.eos {
             sink.push(eos, 0..0);
         }
@@ -201,6 +194,9 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
                         sink.push(id, 0..0);
                     }
                 }
+            }
+            if is_end && let Some(mut progress) = progress.take() {
+                encode_part(tokenizer, fragment, true, &mut progress, model, sink);
             }
             ((), scratch)
         });

@@ -94,7 +94,7 @@ impl Words {
     /// Adds the ASCII characters that `text` starts with, at most a block, and returns their number. They are at byte
     /// `at` of the original text.
     fn add_ascii(&mut self, text: &[u8], at: usize, lowercase: bool) -> usize {
-        let mut block = *padded(text, &mut [0; BLOCK]);
+        let mut block = *padded(text, b' ', &mut [0; BLOCK]);
         let masks = Masks::new(&block);
         let len = (masks.beyond_ascii().trailing_zeros() as usize).min(text.len());
         if lowercase {

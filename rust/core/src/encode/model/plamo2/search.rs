@@ -12,6 +12,7 @@
 
 use super::{LOWEST_UNUSED_COST, Plamo2, UNKNOWN_COST};
 use crate::lookup::trie::backward::ROOT;
+use crate::text::unicode::utf8::is_boundary;
 use crate::token::TokenId;
 use crate::work::interrupt::Ticker;
 use crate::work::memory::fill;
@@ -47,7 +48,7 @@ impl Plamo2 {
         while end > start {
             ticker.tick();
             let mut at = end - 1;
-            while at > start && is_continuation(text[at]) {
+            while at > start && !is_boundary(text, at) {
                 at -= 1;
             }
             state = text[at..end].iter().rev().fold(state, |state, &byte| keys.step(state, byte));
@@ -79,8 +80,4 @@ impl Plamo2 {
             end = at;
         }
     }
-}
-
-fn is_continuation(byte: u8) -> bool {
-    byte & 0xC0 == 0x80
 }

@@ -99,7 +99,7 @@ impl<S: Sink> Pass<'_, S> {
         let mut at = 0;
         let mut buffer = [b' '; BLOCK_LEN + KEY_LEN];
         while at < text.len() {
-            let block = padded(&text[at..], &mut buffer);
+            let block = padded(&text[at..], b' ', &mut buffer);
             at = self.encode_block(at, block);
         }
         self.drain();

@@ -57,15 +57,13 @@ impl Alphabet {
         (Self { ascii, collapsed, han, bounds, spans, num_classes: numbers.len() as u8, is_collapsed }, class_sets)
     }
 
-    /// The class of an ASCII byte.
-    #[inline(always)]
-    pub(crate) fn ascii(&self, byte: u8) -> u8 {
-        self.ascii[usize::from(byte & 0x7F)]
+    /// The class of a code point.
+    #[inline]
+    pub(crate) fn class(&self, code_point: u32) -> u8 {
+        self.ascii.get(code_point as usize).copied().unwrap_or_else(|| self.beyond_ascii(code_point))
     }
 
-    /// The class of any other code point.
-    #[inline]
-    pub(crate) fn beyond_ascii(&self, code_point: u32) -> u8 {
+    fn beyond_ascii(&self, code_point: u32) -> u8 {
         let flags = unicode::flags(code_point);
         if !self.is_collapsed && !flags.is_whitespace() {
             return class_of(&self.bounds, &self.spans, code_point);
@@ -136,7 +134,7 @@ mod tests {
 
     #[test]
     fn classes_distinguish_what_sets_do() {
-        let sets = [Set::new(&[0x61..=0x7A, 0xE9..=0x16F]), Set::new(&[0x0B..=0x0B, 0x4E00..=0x4E05])];
+        let sets = [vec![(0x61, 0x7A), (0xE9, 0x16F)], vec![(0x0B, 0x0B), (0x4E00, 0x4E05)]].map(Set::new);
         let (alphabet, class_sets) = Alphabet::new(&[&sets[0], &sets[1]], false);
         for code_point in 0x80..=0x11_0000 {
             let symbol = if unicode::flags(code_point).is_whitespace() { 0x0B } else { code_point };

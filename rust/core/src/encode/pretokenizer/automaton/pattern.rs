@@ -7,8 +7,6 @@
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split` and `unicode_regex_split_stl`; the grammar is ECMA-262 as
 //! `std::regex` reads it.
 
-use std::ops::RangeInclusive;
-
 /// The symbols of collapsed text that replace non-ASCII code points.
 pub(crate) mod collapsed {
     pub(crate) const OTHER: u32 = 0xD0;
@@ -32,11 +30,11 @@ const MAX: u32 = 0x10_FFFF;
 pub(crate) struct Set(Vec<(u32, u32)>);
 
 impl Set {
-    pub(crate) fn new(ranges: &[RangeInclusive<u32>]) -> Self {
-        let mut sorted: Vec<_> = ranges.iter().map(|range| (*range.start(), *range.end())).collect();
-        sorted.sort_unstable();
+    /// The symbols in any of some ranges, given their first and last ones.
+    pub(crate) fn new(mut ranges: Vec<(u32, u32)>) -> Self {
+        ranges.sort_unstable();
         let mut merged: Vec<(u32, u32)> = Vec::new();
-        for (first, last) in sorted {
+        for (first, last) in ranges {
             match merged.last_mut() {
                 Some(before) if first <= before.1.saturating_add(1) => before.1 = before.1.max(last),
                 _ => merged.push((first, last)),
@@ -70,8 +68,7 @@ impl Set {
     }
 
     fn union(&self, other: &Self) -> Self {
-        let both: Vec<_> = self.0.iter().chain(&other.0).map(|&(first, last)| first..=last).collect();
-        Self::new(&both)
+        Self::new([&self.0[..], &other.0].concat())
     }
 }
 
@@ -90,11 +87,6 @@ pub(crate) enum Tree {
     Alternatives(Vec<Tree>),
     /// As many repetitions as possible within the bounds.
     Repeat(Box<Tree>, u32, Option<u32>),
-}
-
-/// Whether a pattern is matched over collapsed text.
-pub(crate) fn is_collapsed(pattern: &str) -> bool {
-    pattern.contains(r"\p{")
 }
 
 /// Parses a pattern.
@@ -232,7 +224,7 @@ impl Parser {
                         None => self.fail("the end of a range"),
                     };
                     match last.ranges() {
-                        &[(last, same)] if last == same && first <= last => Set::new(&[first..=last]),
+                        &[(last, same)] if last == same && first <= last => Set::new(vec![(first, last)]),
                         _ => self.fail("the end of a range"),
                     }
                 }
@@ -245,12 +237,12 @@ impl Parser {
 
     fn escape(&mut self) -> Set {
         use collapsed::{HAN_LETTER, HAN_OTHER, LETTER, MARK, NUMBER, PUNCTUATION, SYMBOL};
-        let whitespace = Set::new(&[0x09..=0x0D, 0x20..=0x20]);
+        let whitespace = Set::new(vec![(0x09, 0x0D), (0x20, 0x20)]);
         let with = |ascii: &str, collapsed: &[u32]| {
             let members = ascii.bytes().map(u32::from).chain(collapsed.iter().copied());
-            Set::new(&members.map(|symbol| symbol..=symbol).collect::<Vec<_>>())
+            Set::new(members.map(|symbol| (symbol, symbol)).collect())
         };
-        let letters = Set::new(&[0x41..=0x5A, 0x61..=0x7A]);
+        let letters = Set::new(vec![(0x41, 0x5A), (0x61, 0x7A)]);
         match self.next() {
             Some('s') => whitespace,
             Some('S') => whitespace.complement(),
@@ -282,7 +274,7 @@ impl Parser {
 }
 
 fn single(char: char) -> Set {
-    Set::new(&[u32::from(char)..=u32::from(char)])
+    Set::new(vec![(char.into(), char.into())])
 }
 
 #[cfg(test)]
@@ -291,7 +283,7 @@ mod tests {
 
     #[test]
     fn sets_are_normalized() {
-        let set = Set::new(&[5..=7, 1..=2, 3..=4]);
+        let set = Set::new(vec![(5, 7), (1, 2), (3, 4)]);
         assert_eq!(set.ranges(), [(1, 7)]);
         assert_eq!(set.complement().ranges(), [(0, 0), (8, 0x10_FFFF)]);
         assert!(set.contains(7) && !set.contains(8) && !set.contains(0));

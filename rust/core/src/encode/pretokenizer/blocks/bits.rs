@@ -204,21 +204,11 @@ impl Bits {
 
     /// Ends the known part at byte `end`.
     fn truncate(&mut self, end: u32) {
-        let known = below(end);
-        for mask in [
-            &mut self.letter,
-            &mut self.digit,
-            &mut self.space,
-            &mut self.blank,
-            &mut self.newline,
-            &mut self.isolated,
-            &mut self.other,
-            &mut self.apostrophe,
-            &mut self.inner,
-        ] {
-            *mask &= known;
-        }
         (self.end, self.is_closed) = (end, false);
+        let Self { letter, digit, space, blank, newline, isolated, other, apostrophe, inner, .. } = self;
+        for mask in [letter, digit, space, blank, newline, isolated, other, apostrophe, inner] {
+            *mask &= below(end);
+        }
     }
 }
 
