@@ -22,6 +22,12 @@ pub(crate) fn hold(before: usize, after: usize) {
     HELD.set(HELD.get() - before + after);
 }
 
+/// The bytes that the strings of this thread take.
+#[cfg(test)]
+pub(crate) fn held() -> usize {
+    HELD.get()
+}
+
 /// How many steps and bytes are left.
 #[derive(Debug)]
 pub struct Budget {

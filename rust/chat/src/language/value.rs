@@ -399,7 +399,8 @@ impl Value {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Str, held};
+    use super::Str;
+    use crate::budget::held;
     use crate::text::{Origin, Text};
 
     proptest! {
@@ -414,7 +415,7 @@ mod tests {
                 strings.extend(is_shared.then(|| last.clone()));
                 let origin = if is_callers { Origin::CALLER } else { Origin::TEMPLATE };
                 strings.push(Str::appended(last, &Text::new(more, origin)));
-                let cost = |string: &std::rc::Rc<Str>| Str::cost(string.text.len(), string.text.num_runs());
+                let cost = |string: &std::rc::Rc<Str>| Str::cost(&string.text);
                 prop_assert_eq!(held() - before, strings.iter().map(cost).sum::<usize>());
             }
             drop(strings);
