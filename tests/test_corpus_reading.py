@@ -188,13 +188,18 @@ def python_reads(line: bytes) -> str | None:
     st.lists(
         st.tuples(st.integers(0), st.integers(0), st.sampled_from([*b'{}[]",:\\ud8ceE+-.0 \t\xff\xc3tfn'])), max_size=3
     ),
+    st.integers(0),
 )
-def test_damaged_lines_are_read_as_python_does(value: dict[str, Any], edits: list[tuple[int, int, int]]) -> None:
+def test_damaged_lines_are_read_as_python_does(
+    value: dict[str, Any], edits: list[tuple[int, int, int]], cut: int
+) -> None:
     line = bytearray(json.dumps({"text": "\ud83d\ude00é\\\n"} | value).encode())
     for at, kind, byte in edits:
         at %= len(line)
         line[at : at + kind % 3] = bytes([byte])
-    _, rows, [(offsets, validity, data)], bad = _ggtok.json_lines(bytes(line), 1, "text", False, [], "error")
+    start, block = bytes(line[: cut % len(line)]), bytes(line[cut % len(line) :])
+    read = _ggtok.json_lines(start, block + b"\n{", len(block), 1, "text", False, [], "error")
+    _, rows, [(offsets, validity, data)], bad = read
     text = python_reads(bytes(line))
     assert validity is None
     assert (len(rows), len(bad)) == ((1, 0) if text is not None else (0, 1 if line.strip() else 0))

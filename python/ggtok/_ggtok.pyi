@@ -1165,12 +1165,21 @@ def json_items(
     """
 
 def json_lines(
-    lines: bytes, first_row: int, field: str, is_raw: bool, columns: Sequence[str], nulls: str
+    start: bytes,
+    block: bytes,
+    end: int,
+    first_row: int,
+    field: str,
+    is_raw: bool,
+    columns: Sequence[str],
+    nulls: str,
 ) -> tuple[int, Buffer, list[tuple[Buffer, Buffer | None, Buffer]], list[tuple[int, int, int, str, list[str]]]]:
     """Fields of the objects in JSON Lines, as the buffers of Arrow columns.
 
     Args:
-        lines: Whole lines; the last one may lack its line end. Blank ones are skipped.
+        start: What the first line starts with.
+        block: The rest of it, and more lines. The last one may lack its line end. Blank ones are skipped.
+        end: Where the last line ends in `block`.
         first_row: The number of the first line.
         field: The first column: a string of each object, never null. Of any field that an object lacks, dots lead into
             objects: `doc.text`.
@@ -1181,14 +1190,14 @@ def json_lines(
     Returns:
         How many lines there are, the numbers of those that became rows, and for each column its offsets (int64), its
         validity (bits; `None` if all are valid) and its data. Last, the lines that are bad: the number, where it starts
-        and ends in `lines`, the reason, and if that is a missing field, the fields that are there.
+        and ends in `start + block`, the reason, and if that is a missing field, the fields that are there.
 
     Raises:
         GgtokError: `nulls` is something else.
     """
 
 def text_lines(
-    lines: bytes, first_row: int
+    start: bytes, block: bytes, end: int, first_row: int
 ) -> tuple[int, Buffer, list[tuple[Buffer, Buffer | None, Buffer]], list[tuple[int, int, int, str, list[str]]]]:
     """Each line of a text without its line end, as `json_lines` returns a column. Lines that are not UTF-8 are bad."""
 

@@ -20,7 +20,7 @@ use crate::encode::scratch::pool::ScratchPool;
 use crate::encode::sink::Sink;
 use crate::encode::special::{Item, Specials};
 use crate::error::{DecodeError, EncodeError, VocabularyError};
-use crate::text::unicode::utf8::is_boundary;
+use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::vocabulary::{Definition, Kind, Vocabulary, newline};
 use crate::work::heap::HeapBytes;
@@ -234,7 +234,7 @@ impl Tokenizer {
             match *item {
                 Item::Text(start, end) => {
                     // If a special token's text is half a character, the other half remains.
-                    let is_utf8 = is_utf8 && is_boundary(text, start) && is_boundary(text, end);
+                    let is_utf8 = is_utf8 && utf8::is_boundary(text, start) && utf8::is_boundary(text, end);
                     let fragment = Fragment { text: &text[start..end], start, after_special, continues, is_utf8 };
                     let is_separate = !S::SPANS || S::WORDS || model_scratch.sampler.is_some();
                     if is_separate || !self.encode_tiled(fragment, model_scratch, ids, sink) {
@@ -268,7 +268,7 @@ impl Tokenizer {
         sink: &mut S,
     ) -> bool {
         let Some(lengths) = once(&self.lengths, || self.model.lengths(&self.vocabulary)) else { return false };
-        fragment.is_utf8 = fragment.is_utf8 || std::str::from_utf8(fragment.text).is_ok();
+        fragment.is_utf8 = fragment.is_utf8 || utf8::is_valid(fragment.text);
         if !fragment.is_utf8 {
             return false;
         }

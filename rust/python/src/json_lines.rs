@@ -15,7 +15,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::json_string::unescape;
-use crate::line_columns::{Column, LineColumns, Table, for_each_line};
+use crate::line_columns::{Column, LineColumns, Table, first_line, for_each_line};
 use crate::run::run_long;
 
 /// Most fields of an object that are named if the wanted one is missing.
@@ -37,7 +37,9 @@ type Problem = (String, Vec<String>);
 #[pyfunction]
 pub fn json_lines(
     py: Python<'_>,
-    lines: PyBackedBytes,
+    start: PyBackedBytes,
+    block: PyBackedBytes,
+    end: usize,
     first_row: i64,
     field: &str,
     is_raw: bool,
@@ -49,15 +51,18 @@ pub fn json_lines(
     let fields: Vec<&str> = [field].into_iter().chain(columns.iter().map(String::as_str)).collect();
     let wanted = Wanted { fields, is_raw, nulls };
     let table = run_long(py, || {
-        let mut table = Table::new(wanted.fields.len(), lines.len());
+        let (first, others) = first_line(&start, &block[..end.min(block.len())]);
+        let mut table = Table::new(wanted.fields.len(), first.len() + others.len());
         let mut values = vec![None; wanted.fields.len()];
-        for_each_line(&lines, first_row, &mut table, |line, table| {
-            if line.bytes().all(|byte| byte.is_ascii_whitespace()) {
-                return Ok(false);
-            }
-            wanted.find(line, &mut values)?;
-            wanted.push(line, &values, &mut table.columns)
-        });
+        for lines in [&first, others] {
+            for_each_line(lines, first_row, &mut table, |line, table| {
+                if line.bytes().all(|byte| byte.is_ascii_whitespace()) {
+                    return Ok(false);
+                }
+                wanted.find(line, &mut values)?;
+                wanted.push(line, &values, &mut table.columns)
+            });
+        }
         Ok::<_, Infallible>(table)
     })?;
     Ok(table.into_rows())

@@ -7,7 +7,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use ggtok_core::OutOfMemory;
-use memchr::memchr_iter;
+use memchr::{memchr, memchr_iter};
 
 use crate::arrow::validity;
 use crate::memory::{Buffer, Memory};
@@ -15,7 +15,7 @@ use crate::memory::{Buffer, Memory};
 /// A column as Python receives it: offsets, validity and data.
 pub(crate) type Buffers = (Buffer, Option<Buffer>, Buffer);
 
-/// A bad line: its number, where it starts and ends, the reason, and the fields of an object that lacks one.
+/// A bad line: its number, where it starts and ends in all lines, the reason, and the fields of an object that lacks one.
 pub(crate) type BadLine = (i64, usize, usize, String, Vec<String>);
 
 /// The number of lines, the numbers of the rows, the columns and the bad lines.
@@ -28,6 +28,8 @@ pub(crate) struct Table {
     rows: Vec<i64>,
     bad: Vec<BadLine>,
     num_lines: usize,
+    /// The bytes of these lines.
+    num_bytes: usize,
 }
 
 impl Table {
@@ -35,13 +37,19 @@ impl Table {
     pub(crate) fn new(num_columns: usize, num_bytes: usize) -> Self {
         let mut columns: Vec<_> = (0..num_columns).map(|_| Column::new()).collect();
         columns[0].reserve(num_bytes);
-        Self { columns, rows: Vec::new(), bad: Vec::new(), num_lines: 0 }
+        Self { columns, rows: Vec::new(), bad: Vec::new(), num_lines: 0, num_bytes: 0 }
     }
 
     pub(crate) fn into_rows(self) -> LineColumns {
         let columns = self.columns.into_iter().map(Column::into_buffers).collect();
         (self.num_lines, numbers(self.rows), columns, self.bad)
     }
+}
+
+/// The lines of a block, of which the first one begins with `start`: that line, and the others.
+pub(crate) fn first_line<'a>(start: &[u8], block: &'a [u8]) -> (Vec<u8>, &'a [u8]) {
+    let len = if start.is_empty() { 0 } else { memchr(b'\n', block).map_or(block.len(), |at| at + 1) };
+    ([start, &block[..len]].concat(), &block[len..])
 }
 
 /// Calls `read` with each line without its `\n`. It appends a row to the columns, or returns false, or a reason.
@@ -69,12 +77,13 @@ pub(crate) fn for_each_line<'a>(
             Ok(false) => {}
             Err((reason, names)) => {
                 table.columns.iter_mut().for_each(Column::undo);
-                table.bad.push((row, start, end, reason, names));
+                table.bad.push((row, table.num_bytes + start, table.num_bytes + end, reason, names));
             }
         }
         table.num_lines += 1;
         start = end + 1;
     }
+    table.num_bytes += lines.len();
 }
 
 /// Texts, some of which may be null.

@@ -13,7 +13,7 @@ from ...errors import CorpusError
 from ..blocks import BLOCK_SIZE, Block
 from ..settings import Reading
 from ..sources import Input
-from .lines import MARK, MOST_LINE, parse
+from .lines import MARK, MOST_LINE, Lines, parse
 from .streams import Stream
 
 TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[][{}"]', re.DOTALL)
@@ -28,7 +28,8 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
     with Stream(source) as stream:
         for lines in _objects(stream, source):
             before, position = position, stream.position
-            yield Block(*parse(b"\n".join(lines), row, source, reading)[1:], position - before)
+            block = b"\n".join(lines)
+            yield Block(*parse(Lines(block, len(block)), row, source, reading)[1:], position - before)
             row += len(lines)
 
 

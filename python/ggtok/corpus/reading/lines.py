@@ -8,6 +8,7 @@ empty file that is one document.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from ..._ggtok import json_lines, text_lines
@@ -38,66 +39,71 @@ def read(source: Input, start: int, end: int | None, first_row: int, reading: Re
         return
     row, position = first_row, 0
     with Stream(source, start if start or end else None) as stream:
-        for data, length in _whole_lines(stream, None if end is None else end - start, start == 0):
+        for lines in _whole_lines(stream, None if end is None else end - start, start == 0):
             num_bytes, position = stream.position - position, stream.position
-            is_whole = len(data) == length
-            num_lines, table, bad = parse(data if is_whole else b"", row, source, reading)
-            if not is_whole:
-                reason = f"the line has {length:,} bytes, more than {MOST_LINE:,}"
-                num_lines, bad = 1, [BadRow(source.name, row, reason, data[: BadRow.MOST_DATA])]
+            if lines.length > MOST_LINE:
+                reason = f"the line has {lines.length:,} bytes, more than {MOST_LINE:,}"
+                bad = [BadRow(source.name, row, reason, lines.start[: BadRow.MOST_DATA])]
+                num_lines, table = 1, parse(Lines(b""), row, source, reading)[1]
+            else:
+                num_lines, table, bad = parse(lines, row, source, reading)
             yield Block(table, bad, num_bytes)
             row += num_lines
 
 
-def parse(data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, Any, list[BadRow]]:
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Whole lines: `start`, which is the start of the first one, and `block` up to `end`. So no block is copied."""
+
+    block: bytes
+    end: int = 0
+    start: bytes = b""
+    length: int = 0
+    """All bytes. More than `MOST_LINE` are one line, of which not all are here."""
+
+
+def parse(lines: Lines, row: int, source: Input, reading: Reading) -> tuple[int, Any, list[BadRow]]:
     """The number of lines, the table of those that are documents, and the others."""
+    where = lines.start, lines.block, lines.end, row
     if source.format == "lines":
-        found = text_lines(data, row)
+        found = text_lines(*where)
     else:
-        found = json_lines(data, row, reading.field, reading.is_chat, reading.columns, reading.nulls)
+        found = json_lines(*where, reading.field, reading.is_chat, reading.columns, reading.nulls)
     num_lines, rows, columns, bad_lines = found
     arrays = []
     for offsets, validity, values in columns:
         buffers = [None if validity is None else pa.py_buffer(validity), pa.py_buffer(offsets), pa.py_buffer(values)]
         arrays.append(pa.Array.from_buffers(pa.large_utf8(), len(rows), buffers))
     arrays.append(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)]))
-    bad = []
+    bad, data = [], lines.start + lines.block if bad_lines else b""
     for number, first, last, reason, names in bad_lines:
         excerpt = data[first : min(last, first + BadRow.MOST_DATA)]
         bad.append(BadRow(source.name, number, reason + nearest(reading.field, tuple(names or ())), excerpt))
     return num_lines, pa.Table.from_arrays(arrays, [reading.field, *reading.columns, ROW]), bad
 
 
-def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[tuple[bytes, int]]:
-    """The next `size` bytes, about `BLOCK_SIZE` at a time. A line that is longer than that is alone.
+def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[Lines]:
+    """The lines of the next `size` bytes, about `BLOCK_SIZE` at a time. A line that is longer than that is alone.
 
-    The number of bytes comes with them. A line that is longer than `MOST_LINE` is cut short.
-
-    O(bytes): every byte is searched once for the end of its line, and copied once.
+    O(bytes): every byte is searched once for the end of its line, and only lines on which a block ends are copied.
     """
-    held: list[memoryview] = []  # the start of a line, without its end
+    held: list[bytes] = []  # the start of a line
     num_held = 0
     left = size
-    while chunk := stream.read(BLOCK_SIZE if left is None else min(BLOCK_SIZE, left)):
+    while block := stream.read(BLOCK_SIZE if left is None else min(BLOCK_SIZE, left)):
         if left is not None:
-            left -= len(chunk)
+            left -= len(block)
         if skip_mark:
-            chunk, skip_mark = chunk.removeprefix(MARK), False
-        start = 0
-        while start < len(chunk):
-            end = 1 + (chunk.find if num_held >= BLOCK_SIZE else chunk.rfind)(b"\n", start)
-            part = memoryview(chunk)[start : end or None]
-            num_held += len(part)
-            if num_held > MOST_LINE:
-                held = held[:2]  # enough of it to show
-            else:
-                held.append(part)
-            if end:
-                yield b"".join(held), num_held
-                held, num_held = [], 0
-            start += len(part)
+            block, skip_mark = block.removeprefix(MARK), False
+        while end := 1 + (block.find if num_held >= BLOCK_SIZE else block.rfind)(b"\n"):
+            yield Lines(block, end, b"".join(held), num_held + end)
+            held, num_held, block = [], 0, block[end:]
+        held.append(block)
+        num_held += len(block)
+        if num_held > MOST_LINE:
+            del held[2:]  # enough of it to show is left
     if num_held:
-        yield b"".join(held), num_held
+        yield Lines(b"", 0, b"".join(held), num_held)
 
 
 def _whole(source: Input, row: int, reading: Reading) -> Block:

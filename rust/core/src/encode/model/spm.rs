@@ -67,7 +67,7 @@ impl Model for Spm {
         let Fragment { text, start, .. } = fragment;
         let ModelScratch { cache, queue, merger, sampler, rewritten: prefixed, .. } = scratch;
         let is_prefixed = self.is_prefixed(vocabulary, fragment);
-        let is_utf8 = fragment.is_utf8 || std::str::from_utf8(text).is_ok();
+        let is_utf8 = fragment.is_utf8 || utf8::is_valid(text);
         let rewritten;
         let text = if !is_utf8 {
             // A lead byte may swallow the space after it, or part of that space once it is escaped.

@@ -134,7 +134,7 @@ impl Model for Unigram {
             return self.sample(Task { vocabulary, fragment, scratch, sink });
         }
         if text.len() <= self.max_cut_len()
-            && (fragment.is_utf8 || std::str::from_utf8(text).is_ok())
+            && (fragment.is_utf8 || utf8::is_valid(text))
             && let Some(mut pass) = self.pass(Task { vocabulary, fragment, scratch, sink })
         {
             pass.scratch.unigram.after_unknown = false;

@@ -64,7 +64,7 @@ impl<'a> Rewritten<'a> {
         keeps_origins: bool,
         exception: impl Fn(u32, &'a [u8]) -> Option<&'a [u8]>,
     ) -> Self {
-        if is_utf8 || std::str::from_utf8(text).is_ok() {
+        if is_utf8 || utf8::is_valid(text) {
             return Self::unchanged(text, start);
         }
         let mut canonical = Self::empty(start, keeps_origins);
