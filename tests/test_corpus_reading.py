@@ -198,7 +198,7 @@ def test_damaged_lines_are_read_as_python_does(
         at %= len(line)
         line[at : at + kind % 3] = bytes([byte])
     start, block = bytes(line[: cut % len(line)]), bytes(line[cut % len(line) :])
-    read = _ggtok.json_lines(start, block + b"\n{", len(block), 1, "text", False, [], "error")
+    read = _ggtok.json_lines((start, block + b"\n{", len(block)), 1, "text", False, [], "error")
     _, rows, [(offsets, validity, data)], bad = read
     text = python_reads(bytes(line))
     assert validity is None

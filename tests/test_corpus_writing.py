@@ -151,13 +151,6 @@ def test_bits_of_a_token(tmp_path: Path, format: Format, most_of_16_bits: int, s
         assert found.tolist() == [0, vocab_size - 1, 1]
 
 
-@pytest.mark.parametrize("format", ["megatron", "datatrove", "flat"])
-@pytest.mark.parametrize("token", [-1, 100])
-def test_token_outside_the_vocabulary(tmp_path: Path, format: Format, token: int) -> None:
-    with pytest.raises(CorpusError, match=f"token {token} is outside the vocabulary of 100 tokens"):
-        write(tmp_path, table([[1, token]]), format, vocab_size=100)
-
-
 # Parquet and Arrow
 
 

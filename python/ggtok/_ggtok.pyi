@@ -1165,21 +1165,13 @@ def json_items(
     """
 
 def json_lines(
-    start: bytes,
-    block: bytes,
-    end: int,
-    first_row: int,
-    field: str,
-    is_raw: bool,
-    columns: Sequence[str],
-    nulls: str,
+    lines: tuple[bytes, bytes, int], first_row: int, field: str, is_raw: bool, columns: Sequence[str], nulls: str
 ) -> tuple[int, Buffer, list[tuple[Buffer, Buffer | None, Buffer]], list[tuple[int, int, int, str, list[str]]]]:
     """Fields of the objects in JSON Lines, as the buffers of Arrow columns.
 
     Args:
-        start: What the first line starts with.
-        block: The rest of it, and more lines. The last one may lack its line end. Blank ones are skipped.
-        end: Where the last line ends in `block`.
+        lines: Whole lines: what the first one starts with, a block with the rest of it and more lines, and where the last
+            one ends in the block. It may lack its line end. Blank ones are skipped.
         first_row: The number of the first line.
         field: The first column: a string of each object, never null. Of any field that an object lacks, dots lead into
             objects: `doc.text`.
@@ -1190,14 +1182,14 @@ def json_lines(
     Returns:
         How many lines there are, the numbers of those that became rows, and for each column its offsets (int64), its
         validity (bits; `None` if all are valid) and its data. Last, the lines that are bad: the number, where it starts
-        and ends in `start + block`, the reason, and if that is a missing field, the fields that are there.
+        and ends (in start and block together), the reason, and if that is a missing field, the fields that are there.
 
     Raises:
         GgtokError: `nulls` is something else.
     """
 
 def text_lines(
-    start: bytes, block: bytes, end: int, first_row: int
+    lines: tuple[bytes, bytes, int], first_row: int
 ) -> tuple[int, Buffer, list[tuple[Buffer, Buffer | None, Buffer]], list[tuple[int, int, int, str, list[str]]]]:
     """Each line of a text without its line end, as `json_lines` returns a column. Lines that are not UTF-8 are bad."""
 

@@ -10,12 +10,11 @@ use std::convert::Infallible;
 use std::fmt;
 
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::json_string::unescape;
-use crate::line_columns::{Column, LineColumns, Table, first_line, for_each_line};
+use crate::line_columns::{Column, LineColumns, Lines, Table, for_each_line, split_first};
 use crate::run::run_long;
 
 /// Most fields of an object that are named if the wanted one is missing.
@@ -37,9 +36,7 @@ type Problem = (String, Vec<String>);
 #[pyfunction]
 pub fn json_lines(
     py: Python<'_>,
-    start: PyBackedBytes,
-    block: PyBackedBytes,
-    end: usize,
+    lines: Lines,
     first_row: i64,
     field: &str,
     is_raw: bool,
@@ -51,18 +48,16 @@ pub fn json_lines(
     let fields: Vec<&str> = [field].into_iter().chain(columns.iter().map(String::as_str)).collect();
     let wanted = Wanted { fields, is_raw, nulls };
     let table = run_long(py, || {
-        let (first, others) = first_line(&start, &block[..end.min(block.len())]);
+        let (first, others) = split_first(&lines);
         let mut table = Table::new(wanted.fields.len(), first.len() + others.len());
         let mut values = vec![None; wanted.fields.len()];
-        for lines in [&first, others] {
-            for_each_line(lines, first_row, &mut table, |line, table| {
-                if line.bytes().all(|byte| byte.is_ascii_whitespace()) {
-                    return Ok(false);
-                }
-                wanted.find(line, &mut values)?;
-                wanted.push(line, &values, &mut table.columns)
-            });
-        }
+        for_each_line([&first, others], first_row, &mut table, |line, table| {
+            if line.bytes().all(|byte| byte.is_ascii_whitespace()) {
+                return Ok(false);
+            }
+            wanted.find(line, &mut values)?;
+            wanted.push(line, &values, &mut table.columns)
+        });
         Ok::<_, Infallible>(table)
     })?;
     Ok(table.into_rows())

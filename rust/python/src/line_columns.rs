@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ggtok_core::OutOfMemory;
 use memchr::{memchr, memchr_iter};
+use pyo3::pybacked::PyBackedBytes;
 
 use crate::arrow::validity;
 use crate::memory::{Buffer, Memory};
@@ -28,8 +29,6 @@ pub(crate) struct Table {
     rows: Vec<i64>,
     bad: Vec<BadLine>,
     num_lines: usize,
-    /// The bytes of these lines.
-    num_bytes: usize,
 }
 
 impl Table {
@@ -37,7 +36,7 @@ impl Table {
     pub(crate) fn new(num_columns: usize, num_bytes: usize) -> Self {
         let mut columns: Vec<_> = (0..num_columns).map(|_| Column::new()).collect();
         columns[0].reserve(num_bytes);
-        Self { columns, rows: Vec::new(), bad: Vec::new(), num_lines: 0, num_bytes: 0 }
+        Self { columns, rows: Vec::new(), bad: Vec::new(), num_lines: 0 }
     }
 
     pub(crate) fn into_rows(self) -> LineColumns {
@@ -46,44 +45,51 @@ impl Table {
     }
 }
 
-/// The lines of a block, of which the first one begins with `start`: that line, and the others.
-pub(crate) fn first_line<'a>(start: &[u8], block: &'a [u8]) -> (Vec<u8>, &'a [u8]) {
+/// Whole lines: what the first one starts with, and a block with the rest of it and further lines, up to a byte.
+pub(crate) type Lines = (PyBackedBytes, PyBackedBytes, usize);
+
+/// The first line, if its start is not in the block, and the other lines.
+pub(crate) fn split_first((start, block, end): &Lines) -> (Vec<u8>, &[u8]) {
+    let block = &block[..(*end).min(block.len())];
     let len = if start.is_empty() { 0 } else { memchr(b'\n', block).map_or(block.len(), |at| at + 1) };
     ([start, &block[..len]].concat(), &block[len..])
 }
 
 /// Calls `read` with each line without its `\n`. It appends a row to the columns, or returns false, or a reason.
 pub(crate) fn for_each_line<'a>(
-    lines: &'a [u8],
+    parts: [&'a [u8]; 2],
     first_row: i64,
     table: &mut Table,
     mut read: impl FnMut(&'a str, &mut Table) -> Result<bool, (String, Vec<String>)>,
 ) {
-    let whole = simdutf8::basic::from_utf8(lines);
-    let last = (lines.last().is_some_and(|&byte| byte != b'\n')).then_some(lines.len());
-    let mut start = 0;
-    for end in memchr_iter(b'\n', lines).chain(last) {
-        let row = first_row.saturating_add(table.num_lines as i64);
-        let line = match whole {
-            Ok(text) => Ok(&text[start..end]),
-            Err(_) => std::str::from_utf8(&lines[start..end]),
-        };
-        let result = match line {
-            Ok(line) => read(line, table),
-            Err(error) => Err((format!("byte {} is not UTF-8", error.valid_up_to() + 1), Vec::new())),
-        };
-        match result {
-            Ok(true) => table.rows.push(row),
-            Ok(false) => {}
-            Err((reason, names)) => {
-                table.columns.iter_mut().for_each(Column::undo);
-                table.bad.push((row, table.num_bytes + start, table.num_bytes + end, reason, names));
+    let mut before = 0;
+    for lines in parts {
+        let whole = simdutf8::basic::from_utf8(lines);
+        let last = (lines.last().is_some_and(|&byte| byte != b'\n')).then_some(lines.len());
+        let mut start = 0;
+        for end in memchr_iter(b'\n', lines).chain(last) {
+            let row = first_row.saturating_add(table.num_lines as i64);
+            let line = match whole {
+                Ok(text) => Ok(&text[start..end]),
+                Err(_) => std::str::from_utf8(&lines[start..end]),
+            };
+            let result = match line {
+                Ok(line) => read(line, table),
+                Err(error) => Err((format!("byte {} is not UTF-8", error.valid_up_to() + 1), Vec::new())),
+            };
+            match result {
+                Ok(true) => table.rows.push(row),
+                Ok(false) => {}
+                Err((reason, names)) => {
+                    table.columns.iter_mut().for_each(Column::undo);
+                    table.bad.push((row, before + start, before + end, reason, names));
+                }
             }
+            table.num_lines += 1;
+            start = end + 1;
         }
-        table.num_lines += 1;
-        start = end + 1;
+        before += lines.len();
     }
-    table.num_bytes += lines.len();
 }
 
 /// Texts, some of which may be null.

@@ -64,11 +64,11 @@ class Lines:
 
 def parse(lines: Lines, row: int, source: Input, reading: Reading) -> tuple[int, Any, list[BadRow]]:
     """The number of lines, the table of those that are documents, and the others."""
-    where = lines.start, lines.block, lines.end, row
+    given = (lines.start, lines.block, lines.end), row
     if source.format == "lines":
-        found = text_lines(*where)
+        found = text_lines(*given)
     else:
-        found = json_lines(*where, reading.field, reading.is_chat, reading.columns, reading.nulls)
+        found = json_lines(*given, reading.field, reading.is_chat, reading.columns, reading.nulls)
     num_lines, rows, columns, bad_lines = found
     arrays = []
     for offsets, validity, values in columns:

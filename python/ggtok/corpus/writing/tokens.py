@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ...errors import CorpusError
 from ..blocks import IDS, MASK
 from ..lists import lists
 from ..packages import np, pa
@@ -26,16 +25,12 @@ class TokenWriter(ShardWriter):
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
         self._ids = files.open(self.suffixes[0])
         self._mask = files.open(self.mask_suffix) if writing.assistant_mask and self.has_masks else None
-        self._vocab_size = writing.vocab_size
         self._dtype = np.dtype(self.dtypes[writing.vocab_size > self.most_short])
         self._lengths = [np.empty(0, np.int32)]
 
     def write(self, table: pa.Table) -> None:
-        """As in `ShardWriter`. Raises `CorpusError` for a token that the vocabulary does not have: it might not fit."""
+        """As in `ShardWriter`."""
         for lengths, ids in lists(table[IDS]):
-            if len(ids) and ids.view(np.uint32).max() >= self._vocab_size:  # of this type, negative ones are large
-                wrong = ids[(ids < 0) | (ids >= self._vocab_size)][0]
-                raise CorpusError(f"token {wrong} is outside the vocabulary of {self._vocab_size} tokens")
             self._ids.write(ids.astype(self._dtype, copy=False).data)
             self._lengths.append(lengths)
         if self._mask is not None:
