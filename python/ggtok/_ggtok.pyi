@@ -1170,8 +1170,8 @@ def json_lines(
     """Fields of the objects in JSON Lines, as the buffers of Arrow columns.
 
     Args:
-        lines: Whole lines: what the first one starts with, a block with the rest of it and more lines, and where the last
-            one ends in the block. It may lack its line end. Blank ones are skipped.
+        lines: Whole lines: what the first one starts with, a block with the rest of it and more lines, and where the
+            last one ends in the block. It may lack its line end. Blank ones are skipped.
         first_row: The number of the first line.
         field: The first column: a string of each object, never null. Of any field that an object lacks, dots lead into
             objects: `doc.text`.
