@@ -45,10 +45,11 @@ impl Thinking {
     /// [`Error::Limit`]: there is not enough left of the budget, which may be different another time.
     pub(crate) fn of(scene: &mut Scene<'_>) -> Result<Self, Error> {
         let mut thinking = Self::default();
-        in_answers(scene, &mut thinking)?;
-        in_questions(scene, &mut thinking)?;
-        if scene.caps.supports_tool_calls {
-            in_calls(scene, &mut thinking)?;
+        for probe in [in_answers, in_questions, in_calls] {
+            // A template that cannot render a probe says nothing by it.
+            if let Err(error @ Error::Limit { .. }) = probe(scene, &mut thinking) {
+                return Err(error);
+            }
         }
         thinking.put_right(scene.template);
         Ok(thinking)
@@ -57,14 +58,11 @@ impl Thinking {
     fn put_right(&mut self, template: &Template) {
         let has = |text: &str| template.contains(text);
         let opens_with = |start: &str| Self { exists: true, start: start.into(), end: "</think>".into() };
-        // Qwen's and DeepSeek's first thinking models.
-        if !self.exists && has("content.split('</think>')") && !has("reasoning_content") && !has("<SPECIAL_12>") {
-            *self = opens_with("<think>");
-        }
-        // Granite 3.3.
+        let splits_content = has("content.split('</think>')") && !has("reasoning_content") && !has("<SPECIAL_12>");
         let granite = "Write your thoughts between <think></think> and write your response between \
             <response></response>";
-        if has(granite) {
+        // Qwen's and DeepSeek's first thinking models, and Granite 3.3.
+        if !self.exists && splits_content || has(granite) {
             *self = opens_with("<think>");
         }
         // Nemotron Nano v2.
@@ -82,7 +80,6 @@ impl Thinking {
 fn in_answers(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
     let without = rendered(scene, &[USER, ANSWER], false, None)?;
     let with = rendered(scene, &[USER, THOUGHTFUL], false, None)?;
-    let (Some(without), Some(with)) = (without, with) else { return Ok(()) };
     let thought = THINKING.as_bytes();
     if memmem::find(differing(&without, &with).1, thought).is_none() {
         return Ok(());
@@ -108,7 +105,6 @@ fn after_thought(text: &[u8]) -> Option<Vec<u8>> {
 fn in_questions(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
     let off = rendered(scene, &[USER], false, Some(false))?;
     let on = rendered(scene, &[USER], false, Some(true))?;
-    let (Some(off), Some(on)) = (off, on) else { return Ok(()) };
     let (only_off, only_on) = differing(&off, &on);
     let off_trimmed = only_off.trim_ascii();
     let on_trimmed = only_on.trim_ascii();
@@ -158,9 +154,11 @@ fn added_markers(base: &[u8], extended: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 fn in_calls(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
+    if !scene.caps.supports_tool_calls {
+        return Ok(());
+    }
     let answer = rendered(scene, &[USER, THOUGHTFUL], true, None)?;
     let call = rendered(scene, &[USER, CALL], true, None)?;
-    let (Some(answer), Some(call)) = (answer, call) else { return Ok(()) };
     let thought = THINKING.as_bytes();
     if memmem::find(&answer, thought).is_some() || memmem::find(&call, thought).is_none() {
         return Ok(());
