@@ -141,14 +141,9 @@ impl Text {
         self.bytes.is_empty()
     }
 
-    /// The number of runs, for budgets.
-    pub(crate) fn num_runs(&self) -> usize {
-        1 + self.rest.len()
-    }
-
     /// The memory that it takes, for budgets.
     pub(crate) fn num_bytes(&self) -> usize {
-        self.len() + RUN_BYTES * self.num_runs()
+        self.len() + RUN_BYTES * (1 + self.rest.len())
     }
 
     /// The origin of the first byte.
@@ -307,11 +302,7 @@ impl Text {
                 b'\t' => "\\t",
                 0x08 => "\\b",
                 0x0C => "\\f",
-                0..0x20 => {
-                    code = format!("\\u{byte:04x}");
-                    &code
-                }
-                0x80.. if is_ascii && at >= copied => {
+                0..0x20 | 0x80.. if byte.is_ascii() || is_ascii && at >= copied => {
                     let chunk = other.bytes[at..other.len().min(at + 4)].utf8_chunks().next();
                     let char = chunk.and_then(|chunk| chunk.valid().chars().next());
                     len = char.map_or(1, char::len_utf8);
@@ -355,20 +346,14 @@ impl Text {
         Self { first: self.origin_at(range.start), rest, bytes: self.bytes[range].to_vec() }
     }
 
-    /// The same origins with other bytes, as many as before.
-    pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
-        debug_assert_eq!(bytes.len(), self.bytes.len());
-        Self { bytes, first: self.first, rest: self.rest.clone() }
-    }
-
-    /// In ASCII small letters.
-    pub(crate) fn lowercase(&self) -> Self {
-        self.with_bytes(self.bytes.to_ascii_lowercase())
+    /// In another case, which leaves each byte where it is.
+    pub(crate) fn with_case(&self, change: fn(&[u8]) -> Vec<u8>) -> Self {
+        Self { bytes: change(&self.bytes), first: self.first, rest: self.rest.clone() }
     }
 
     /// In lower case, except for the first letter of each part, or of each of its words.
     pub(crate) fn capitalize(&self, each_word: bool) -> Self {
-        let mut text = self.lowercase();
+        let mut text = self.with_case(<[u8]>::to_ascii_lowercase);
         for part in self.parts() {
             let mut begins = true;
             for byte in &mut text.bytes[part] {

@@ -54,7 +54,7 @@ pub(crate) struct Expression {
 #[derive(Debug)]
 pub(crate) enum Node {
     /// The string constant of this number.
-    String(u32),
+    String(usize),
     Int(i64),
     Float(f64),
     Name(NameId),

@@ -35,19 +35,14 @@ impl<'p> Machine<'p> {
     }
 
     pub(super) fn evaluate(&mut self, expression: &'p Expression) -> Outcome<Value> {
-        match &expression.node {
-            Node::String(number) => {
-                self.run.budget.steps(1)?;
-                let number = *number as usize;
-                Ok(Value::String(made(&mut self.strings[number], &self.program.strings[number])))
-            }
-            Node::Name(id) => {
-                self.run.budget.steps(1)?;
-                Ok(self.variable(*id))
-            }
-            Node::Int(value) => Ok(Value::int(*value)),
-            _ => self.at(expression.at, |machine| machine.evaluate_node(&expression.node)),
-        }
+        let value = match &expression.node {
+            Node::String(number) => Value::String(made(&mut self.strings[*number], &self.program.strings[*number])),
+            Node::Name(id) => self.variable(*id),
+            Node::Int(value) => Value::int(*value),
+            _ => return self.at(expression.at, |machine| machine.evaluate_node(&expression.node)),
+        };
+        self.run.budget.steps(1)?;
+        Ok(value)
     }
 
     pub(super) fn evaluate_node(&mut self, node: &'p Node) -> Outcome<Value> {

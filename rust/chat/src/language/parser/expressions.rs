@@ -278,7 +278,7 @@ impl Parser<'_> {
                     value.extend_from_slice(&self.next()?.value);
                 }
                 self.program.strings.push(value);
-                Node::String(self.program.strings.len() as u32 - 1)
+                Node::String(self.program.strings.len() - 1)
             }
             (Kind::Name, name) => Node::Name(self.name(name)),
             (Kind::Symbol, b"(") => {
