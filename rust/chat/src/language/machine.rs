@@ -84,8 +84,7 @@ impl<'p> Machine<'p> {
                 self.scopes.slots[id as usize] = value;
             }
         }
-        let program = self.program;
-        match self.block(&program.body) {
+        match self.block(&self.program.body) {
             Ok(()) => Ok(self.out),
             Err(failure) => Err(self.error(0, *failure)),
         }

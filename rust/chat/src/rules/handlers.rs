@@ -33,13 +33,15 @@ pub(crate) struct Handler<'a> {
     has: &'static [&'static str],
     /// None of these does.
     lacks: &'static [&'static str],
-    /// Rewrites the messages of the parameters.
-    rewrite: fn(&mut Params, &Template) -> Result<(), Error>,
+    rewrite: Rewrite,
     form: Form,
     /// What a continued message begins with.
     opening: &'a [u8],
     thinking: Thinking<'a>,
 }
+
+/// Rewrites the messages of the parameters.
+type Rewrite = fn(&mut Params, &Template) -> Result<(), Error>;
 
 /// What is special about the text.
 #[derive(Clone, Copy, Debug, PartialEq)]
