@@ -162,11 +162,6 @@ impl Text {
         next.checked_sub(1).map_or(self.first, |last| self.rest[last].1)
     }
 
-    /// Whether a caller wrote all of it.
-    pub(crate) fn is_callers(&self) -> bool {
-        self.first.is_caller() && self.rest.iter().all(|run| run.1.is_caller())
-    }
-
     /// The runs: bytes and their origin, in order. None is empty. Neighbours may have the same origin.
     pub fn runs(&self) -> impl Iterator<Item = (Range<usize>, Origin)> + '_ {
         self.runs_in(0..self.len())

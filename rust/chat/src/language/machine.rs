@@ -80,8 +80,8 @@ impl<'p> Machine<'p> {
     /// Runs the program with these variables.
     pub(crate) fn rendered(mut self, variables: Vec<(impl AsRef<[u8]>, Value)>) -> Result<Text, Error> {
         for (name, value) in variables {
-            if let Some(id) = self.program.id(name.as_ref()) {
-                self.scopes.slots[id as usize] = value;
+            if let Some(id) = self.program.ids.get(name.as_ref()) {
+                self.scopes.slots[*id as usize] = value;
             }
         }
         match self.block(&self.program.body) {

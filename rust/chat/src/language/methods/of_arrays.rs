@@ -60,7 +60,8 @@ impl Value {
 
 /// The item of an array or an object that an attribute names, or `missing`.
 fn attribute_of(run: &mut Run<'_>, value: &Value, attribute: &Value, missing: &Value) -> Outcome<Value> {
-    if let (Value::Object(_), false) = (value, attribute.is_undefined()) {
+    let is_read = matches!((value, attribute), (Value::Object(_), _) | (Value::Array(_), Value::String(_)));
+    if is_read && !attribute.is_undefined() {
         operators::check_key(run, attribute)?;
     }
     Ok(value.attribute(attribute).unwrap_or_else(|| missing.clone()))
