@@ -327,13 +327,6 @@ impl Text {
         self.rest.truncate(self.rest.partition_point(|run| (run.0 as usize) < len));
     }
 
-    /// Cuts the text in two at `at`, and returns what follows. O(length of what follows).
-    pub(crate) fn split_off(&mut self, at: usize) -> Self {
-        let tail = self.slice(at..self.len());
-        self.truncate(at);
-        tail
-    }
-
     /// The bytes of a range, with their origins and parts.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let runs = self.parted_runs(range.clone()).skip(1);
@@ -434,7 +427,8 @@ mod tests {
         assert_eq!(runs(&text.slice(2..4)), [("CD", Some(7))]);
         assert_eq!(runs(&text.slice(5..5)), []);
         let mut head = text.clone();
-        let tail = head.split_off(3);
+        let tail = text.slice(3..6);
+        head.truncate(3);
         assert_eq!(
             (runs(&head), runs(&tail)),
             (vec![("ab", None), ("C", Some(7))], vec![("D", Some(7)), ("ef", None)])

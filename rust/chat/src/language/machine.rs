@@ -138,7 +138,8 @@ impl<'p> Machine<'p> {
         let arrays = self.arrays.split_off(first);
         let Some(&(start, _)) = arrays.first() else { return Ok(()) };
         self.run.budget.bytes(self.out.len() - start)?;
-        let tail = self.out.split_off(start);
+        let tail = self.out.slice(start..self.out.len());
+        self.out.truncate(start);
         let mut from = 0;
         for (at, array) in arrays {
             self.out.append(&tail.slice(from..at - start));
