@@ -101,15 +101,10 @@ impl Request {
             return Err(Error::request("reasoning_format", problem));
         }
 
-        Ok(Params {
-            tools,
-            json_schema,
-            add_generation_prompt: body.get("add_generation_prompt") != Some(&Json::Bool(false)),
-            continuation: continuation(body.get("continue_final_message"))?,
-            enable_thinking,
-            variables,
-            ..Params::default()
-        })
+        let add_generation_prompt = body.get("add_generation_prompt") != Some(&Json::Bool(false));
+        let continuation = continuation(body.get("continue_final_message"))?;
+        let params = Params { tools, json_schema, add_generation_prompt, continuation, ..Params::default() };
+        Ok(Params { enable_thinking, variables, ..params })
     }
 }
 

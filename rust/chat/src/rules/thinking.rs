@@ -21,6 +21,7 @@ use memchr::memmem;
 use self::difference::{Piece, differing, pieces};
 use self::probe::{ANSWER, CALL, THINKING, THOUGHTFUL, USER, rendered};
 use super::params::Scene;
+use crate::budget::Budget;
 use crate::error::Error;
 use crate::language::Template;
 
@@ -51,8 +52,21 @@ impl Thinking {
                 return Err(error);
             }
         }
+        thinking.exists |= !thinking.start.is_empty() || !thinking.end.is_empty();
         thinking.put_right(scene.template);
         Ok(thinking)
+    }
+
+    /// Reads the markers around the thought in a text, or only the one after it.
+    fn read(&mut self, text: &[u8], budget: &mut Budget) -> Result<(), Error> {
+        match markers::around(text, THINKING.as_bytes(), budget)? {
+            Some([before, after]) => {
+                self.start = text[before].to_vec();
+                self.end = text[after].to_vec();
+            }
+            None => self.end = after_thought(text).unwrap_or_default(),
+        }
+        Ok(())
     }
 
     fn put_right(&mut self, template: &Template) {
@@ -84,15 +98,7 @@ fn in_answers(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Erro
     if memmem::find(differing(&without, &with).1, thought).is_none() {
         return Ok(());
     }
-    if let Some([before, after]) = markers::around(&with, thought, scene.budget)? {
-        thinking.exists = true;
-        thinking.start = with[before].to_vec();
-        thinking.end = with[after].to_vec();
-    } else if let Some(after) = after_thought(&with) {
-        thinking.exists = true;
-        thinking.end = after;
-    }
-    Ok(())
+    thinking.read(&with, scene.budget)
 }
 
 /// The marker after the first place where the thought stands.
@@ -111,7 +117,6 @@ fn in_questions(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Er
     match (off_trimmed.is_empty(), on_trimmed.is_empty()) {
         (true, false) if on.ends_with(on_trimmed) && thinking.start.is_empty() => {
             thinking.start = only_on.to_vec();
-            thinking.exists = true;
         }
         (false, true) if off.ends_with(off_trimmed) && thinking.end.is_empty() => {
             if let [.., marker @ Piece { is_marker: true, .. }, last] = &visible_pieces(&off)[..]
@@ -120,7 +125,6 @@ fn in_questions(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Er
                 thinking.start = marker.text.to_vec();
             }
             thinking.end = only_off.to_vec();
-            thinking.exists = true;
         }
         (false, false) => {
             // The texts differ in more than their ends.
@@ -132,12 +136,10 @@ fn in_questions(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Er
                 if thinking.end.is_empty() {
                     thinking.end = end;
                 }
-                thinking.exists = true;
             }
         }
         _ => {}
     }
-    thinking.exists |= thinking.start.is_empty() && !thinking.end.is_empty();
     Ok(())
 }
 
@@ -164,13 +166,8 @@ fn in_calls(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error>
         return Ok(());
     }
     thinking.exists = true;
-    match markers::around(&call, thought, scene.budget)? {
-        Some([before, after]) => {
-            thinking.start = call[before].to_vec();
-            thinking.end = call[after].trim_ascii_start().to_vec();
-        }
-        None => thinking.end = after_thought(&call).unwrap_or_default(),
-    }
+    thinking.read(&call, scene.budget)?;
+    thinking.end = thinking.end.trim_ascii_start().to_vec();
     Ok(())
 }
 

@@ -27,11 +27,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    pub(super) fn evaluate_all(
-        &mut self,
-        expressions: impl IntoIterator<Item = &'p Expression>,
-    ) -> Outcome<Vec<Value>> {
-        expressions.into_iter().map(|expression| self.evaluate(expression)).collect()
+    pub(super) fn evaluate_all(&mut self, nodes: impl IntoIterator<Item = &'p Expression>) -> Outcome<Vec<Value>> {
+        nodes.into_iter().map(|expression| self.evaluate(expression)).collect()
     }
 
     pub(super) fn evaluate(&mut self, expression: &'p Expression) -> Outcome<Value> {
