@@ -31,7 +31,6 @@ impl Handler<'_> {
         let turn = message.message.map_or(Origin::TEMPLATE, Origin::turn);
         let mut opening = self.opening.to_vec();
         let mut thinking = self.thinking;
-        let closing;
         match self.form {
             Form::Prompted => text.append(asking),
             Form::Found => {
@@ -43,10 +42,9 @@ impl Handler<'_> {
                 (opening, thinking) = ("<｜Assistant｜></think>".into(), Thinking::Dropped);
             }
             Form::Horizon => {
-                let name = messages::horizon_thinking(params, template)?;
-                opening.extend_from_slice(format!("<{name}>\n").as_bytes());
-                closing = format!("</{name}>");
-                thinking = Thinking::Before(closing.as_bytes());
+                let [start, end] = messages::horizon_markers(params, template)?;
+                opening.extend_from_slice(start.as_bytes());
+                thinking = Thinking::Before(end.as_bytes());
             }
             _ if lacks_turn => text.push(MODEL_TURN, turn),
             _ => {}

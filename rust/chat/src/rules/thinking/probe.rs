@@ -39,15 +39,11 @@ pub(super) fn rendered(
     asks: Option<bool>,
 ) -> Result<Vec<u8>, Error> {
     let tools = ["FIRST_FUNCTION_F", "SECOND_FUNCTION_S"].map(|name| TOOL.replace("NAME", name));
-    let params = Params {
-        tools: if has_tools { Some(parsed(&tools)?) } else { None },
-        enable_thinking: Some(asks != Some(false)),
-        add_generation_prompt: asks.is_some(),
-        ..Params::default()
-    };
+    let tools = if has_tools { Some(parsed(&tools)?) } else { None };
+    let params = Params { tools, enable_thinking: Some(asks != Some(false)), ..Params::default() };
     let mut messages: Vec<Object> = Json::objects(&mut parsed(messages)?).map(std::mem::take).collect();
     content::adapt(&mut messages, scene.caps);
-    render(scene, &params, messages, params.add_generation_prompt).map(Text::into_bytes)
+    render(scene, &params, messages, asks.is_some()).map(Text::into_bytes)
 }
 
 fn parsed(values: &[impl AsRef<str>]) -> Result<Vec<Json>, Error> {
