@@ -117,7 +117,7 @@ impl Chat {
             Some(mask) => Some(ggtok_chat::mask_of(&spans.spans, &self.masked(mask).map_err(failed)?)),
             None => None,
         };
-        let marker = |(place, tokens): (MediaPlace, Range<usize>)| json!({"end": tokens.end, "message": place.message, "part": place.part, "start": tokens.start});
+        let marker = |(place, tokens): (MediaPlace, Range<usize>)| json!({"message": place.message, "part": place.part, "start": tokens.start, "end": tokens.end});
         let media: Vec<Plain> = ggtok_chat::markers(&self.rendered, &spans.spans).into_iter().map(marker).collect();
         match unit {
             "utf16" => drop(utf16(text.as_bytes(), &mut spans.spans)),
@@ -146,14 +146,14 @@ impl Chat {
         let who = |origin: Origin| (origin.is_caller(), origin.message());
         let (mut places, who): (Vec<_>, Vec<_>) = text.stretches(who).into_iter().unzip();
         let string = utf16(text.as_bytes(), &mut places);
-        let part = |(place, (is_caller, message)): (Range<usize>, (bool, Option<usize>))| json!({"end": place.end, "isCaller": is_caller, "message": message, "start": place.start});
+        let part = |(place, (is_caller, message)): (Range<usize>, (bool, Option<usize>))| json!({"start": place.start, "end": place.end, "isCaller": is_caller, "message": message});
         let parts: Vec<Plain> = places.into_iter().zip(who).map(part).collect();
         let warning = |warning: &Warning| {
             let message = warning.to_string();
-            json!({"code": warning.code, "index": warning.message, "message": message, "subject": warning.subject})
+            json!({"code": warning.code, "message": message, "subject": warning.subject, "index": warning.message})
         };
         let warnings: Vec<Plain> = self.rendered.warnings.iter().map(warning).collect();
-        json!({"parts": parts, "text": string, "warnings": warnings}).to_string()
+        json!({"text": string, "parts": parts, "warnings": warnings}).to_string()
     }
 }
 

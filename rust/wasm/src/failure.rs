@@ -72,7 +72,7 @@ impl Failure {
         let place = place.chain(line.map(|line| format!("line {line}")));
         let place: Vec<String> = place.chain(column.map(|column| format!("column {column}"))).collect();
         let message = if place.is_empty() { problem.to_owned() } else { format!("{}: {problem}", place.join(", ")) };
-        Self::new("ChatTemplateError", message).with(json!({"column": column, "line": line, "template": template}))
+        Self::new("ChatTemplateError", message).with(json!({"template": template, "line": line, "column": column}))
     }
 
     /// The file has no template of this name, or none at all. `names` are those that it has.
@@ -120,7 +120,7 @@ impl From<GgufError> for Failure {
         let found = error.found();
         message += &format!(": expected {expected}");
         message.extend(found.iter().map(|found| format!(", found {found}")));
-        let details = json!({"expected": expected, "found": found, "key": error.key, "offset": error.offset});
+        let details = json!({"key": error.key, "offset": error.offset, "expected": expected, "found": found});
         Self::new("GGUFError", message).with(details)
     }
 }
@@ -131,7 +131,7 @@ impl From<VocabularyError> for Failure {
         match error {
             VocabularyError::UnknownModel { name, nearest }
             | VocabularyError::UnknownPreTokenizer { name, nearest } => {
-                Self::new("UnsupportedError", message).with(json!({"nearest": nearest, "unknown": name}))
+                Self::new("UnsupportedError", message).with(json!({"unknown": name, "nearest": nearest}))
             }
             _ => Self::new("VocabularyError", message),
         }

@@ -26,14 +26,14 @@ pub fn info(vocabulary: &Vocabulary, metadata: &Metadata<Vec<u8>>) -> String {
     let flags = vocabulary.settings().flags();
     let special_ids = SLOTS.iter().map(|slot| (camel_case(slot.name), (slot.id)(vocabulary.special())));
     json!({
-        "eogIds": vocabulary.eog(),
         "kind": vocabulary.kind().name(),
+        "pre": vocabulary.pre().map(|pre| pre.name),
         "model": vocabulary.model(),
         "name": name,
-        "pre": vocabulary.pre().map(|pre| pre.name),
-        "settings": BTreeMap::from(flags.map(|(name, flag)| (camel_case(name), flag))),
         "size": vocabulary.len(),
+        "settings": BTreeMap::from(flags.map(|(name, flag)| (camel_case(name), flag))),
         "specialIds": special_ids.collect::<BTreeMap<_, _>>(),
+        "eogIds": vocabulary.eog(),
     })
     .to_string()
 }
