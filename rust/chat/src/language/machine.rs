@@ -193,11 +193,9 @@ impl<'p> Machine<'p> {
     // Statements
 
     fn statement(&mut self, statement: &'p Statement) -> Outcome<()> {
+        self.run.budget.steps(1)?;
         match statement {
-            Statement::Text(text) => {
-                self.run.budget.steps(1)?;
-                self.write_text(text)
-            }
+            Statement::Text(text) => self.write_text(text),
             Statement::Write(expression) => {
                 let value = self.evaluate(expression)?;
                 self.write(&value)

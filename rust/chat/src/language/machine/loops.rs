@@ -56,13 +56,11 @@ impl<'p> Machine<'p> {
             let len = self.out.len();
             let num_arrays = self.arrays.len();
             let result = self.statement(statement);
-            if let Err(failure) = &result
-                && matches!(**failure, Failure::Break | Failure::Continue)
-            {
+            if result.is_err() {
                 self.out.truncate(len);
                 self.arrays.truncate(num_arrays);
+                return result;
             }
-            result?;
         }
         Ok(())
     }
