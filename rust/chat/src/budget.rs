@@ -14,18 +14,12 @@ const PER_BYTE: usize = 64;
 
 thread_local! {
     /// The bytes that the strings of this thread take.
-    static HELD: Cell<usize> = const { Cell::new(0) };
+    pub(crate) static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Notes that a string of this thread takes `after` bytes instead of `before`.
 pub(crate) fn hold(before: usize, after: usize) {
     HELD.set(HELD.get() - before + after);
-}
-
-/// The bytes that the strings of this thread take.
-#[cfg(test)]
-pub(crate) fn held() -> usize {
-    HELD.get()
 }
 
 /// How many steps and bytes are left.

@@ -93,6 +93,15 @@ impl Error {
     pub fn request(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Request { field: field.into(), problem: problem.into() }
     }
+
+    /// The same error, where what was read is itself a field of something.
+    pub(crate) fn inside(mut self, outer: &str) -> Self {
+        if let Self::Request { field, .. } = &mut self {
+            let dot = if field.is_empty() || field.starts_with('[') { "" } else { "." };
+            *field = format!("{outer}{dot}{field}");
+        }
+        self
+    }
 }
 
 impl fmt::Display for Error {

@@ -6,6 +6,7 @@
 mod dump;
 mod parse;
 
+use crate::error::Error;
 use crate::text::{Origin, Text};
 
 /// A value of JSON. Strings are bytes.
@@ -92,6 +93,32 @@ impl Json {
             Self::Array(_) => "an array",
             Self::Object(_) => "an object",
         }
+    }
+
+    /// An error about this value, in a field that must be something else.
+    pub(crate) fn is_not(&self, expected: &str, field: &str) -> Error {
+        Error::request(field, format!("expected {expected}, got {}", self.kind()))
+    }
+
+    /// The items of a field that must be an array.
+    pub(crate) fn items(&self, field: &str) -> Result<&[Self], Error> {
+        self.as_array().ok_or_else(|| self.is_not("an array", field))
+    }
+
+    /// The string that the keys of a path lead to, such as `function.name`, if there is a value. It must be a string.
+    pub(crate) fn string(&self, path: &str) -> Result<Option<&Text>, Error> {
+        let value = path.split('.').try_fold(self, Self::get);
+        value.map(|value| value.as_text().ok_or_else(|| value.is_not("a string", path))).transpose()
+    }
+
+    /// What is read from each of several values. Errors name the value.
+    pub(crate) fn each<'v, T>(
+        values: impl IntoIterator<Item = &'v Self>,
+        field: &str,
+        mut read: impl FnMut(usize, &'v Self) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let read = |(at, value)| read(at, value).map_err(|error| error.inside(&format!("{field}[{at}]")));
+        values.into_iter().enumerate().map(read).collect()
     }
 
     /// Says who wrote the strings and keys in it.

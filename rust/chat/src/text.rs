@@ -141,14 +141,9 @@ impl Text {
         self.bytes.is_empty()
     }
 
-    /// The number of runs, for budgets.
-    pub(crate) fn num_runs(&self) -> usize {
-        1 + self.rest.len()
-    }
-
     /// The memory that it takes, for budgets.
     pub(crate) fn num_bytes(&self) -> usize {
-        self.len() + RUN_BYTES * self.num_runs()
+        self.len() + RUN_BYTES * (1 + self.rest.len())
     }
 
     /// The origin of the first byte.
@@ -165,11 +160,6 @@ impl Text {
     pub fn origin_at(&self, at: usize) -> Origin {
         let next = self.rest.partition_point(|run| run.0 as usize <= at);
         next.checked_sub(1).map_or(self.first, |last| self.rest[last].1)
-    }
-
-    /// Whether a caller wrote all of it.
-    pub(crate) fn is_callers(&self) -> bool {
-        self.first.is_caller() && self.rest.iter().all(|run| run.1.is_caller())
     }
 
     /// The runs: bytes and their origin, in order. None is empty. Neighbours may have the same origin.
@@ -307,11 +297,7 @@ impl Text {
                 b'\t' => "\\t",
                 0x08 => "\\b",
                 0x0C => "\\f",
-                0..0x20 => {
-                    code = format!("\\u{byte:04x}");
-                    &code
-                }
-                0x80.. if is_ascii && at >= copied => {
+                0..0x20 | 0x80.. if byte.is_ascii() || is_ascii && at >= copied => {
                     let chunk = other.bytes[at..other.len().min(at + 4)].utf8_chunks().next();
                     let char = chunk.and_then(|chunk| chunk.valid().chars().next());
                     len = char.map_or(1, char::len_utf8);
@@ -341,13 +327,6 @@ impl Text {
         self.rest.truncate(self.rest.partition_point(|run| (run.0 as usize) < len));
     }
 
-    /// Cuts the text in two at `at`, and returns what follows. O(length of what follows).
-    pub(crate) fn split_off(&mut self, at: usize) -> Self {
-        let tail = self.slice(at..self.len());
-        self.truncate(at);
-        tail
-    }
-
     /// The bytes of a range, with their origins and parts.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let runs = self.parted_runs(range.clone()).skip(1);
@@ -355,20 +334,14 @@ impl Text {
         Self { first: self.origin_at(range.start), rest, bytes: self.bytes[range].to_vec() }
     }
 
-    /// The same origins with other bytes, as many as before.
-    pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
-        debug_assert_eq!(bytes.len(), self.bytes.len());
-        Self { bytes, first: self.first, rest: self.rest.clone() }
-    }
-
-    /// In ASCII small letters.
-    pub(crate) fn lowercase(&self) -> Self {
-        self.with_bytes(self.bytes.to_ascii_lowercase())
+    /// In another case, which leaves each byte where it is.
+    pub(crate) fn with_case(&self, change: fn(&[u8]) -> Vec<u8>) -> Self {
+        Self { bytes: change(&self.bytes), first: self.first, rest: self.rest.clone() }
     }
 
     /// In lower case, except for the first letter of each part, or of each of its words.
     pub(crate) fn capitalize(&self, each_word: bool) -> Self {
-        let mut text = self.lowercase();
+        let mut text = self.with_case(<[u8]>::to_ascii_lowercase);
         for part in self.parts() {
             let mut begins = true;
             for byte in &mut text.bytes[part] {
@@ -454,7 +427,8 @@ mod tests {
         assert_eq!(runs(&text.slice(2..4)), [("CD", Some(7))]);
         assert_eq!(runs(&text.slice(5..5)), []);
         let mut head = text.clone();
-        let tail = head.split_off(3);
+        let tail = text.slice(3..6);
+        head.truncate(3);
         assert_eq!(
             (runs(&head), runs(&tail)),
             (vec![("ab", None), ("C", Some(7))], vec![("D", Some(7)), ("ef", None)])

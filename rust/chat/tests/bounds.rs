@@ -119,6 +119,7 @@ fn too_much_work_or_memory() {
         ("{{ ('\u{e9}' * 20000000)|tojson(ensure_ascii=true) }}".to_owned(), Limit),
         ("{{ ('\u{1}' * 20000000)|tojson }}".to_owned(), Limit),
         ("{{ range(3000000)|sort }}".to_owned(), Limit),
+        ("{% set l = [] %}{% for i in range(20000) %}{% set _ = l.append([1]) %}{% endfor %}{{ l|map(attribute='0' * 3000000)|length }}".to_owned(), Limit),
         ("{{ ('a' * 1000000 ~ 'b') in ('a' * 2000000) }}".to_owned(), End::Text),
         ("{% for i in range(1000000) %}{{ ('a' * 100000).strip('b') }}{% endfor %}".to_owned(), Limit),
         ("{% for i in range(10000000) %}{{ 'a' }}{% endfor %}".to_owned(), Limit),

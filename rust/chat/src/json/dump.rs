@@ -1,51 +1,41 @@
 //! Writes JSON as nlohmann's `dump` does, which llama.cpp uses: without spaces, with everything but control characters as
 //! it is.
 //!
-//! Strings and keys keep their origins. What is written between them has one origin, so that all of it is the caller's.
-//!
 //! Source: `nlohmann::basic_json::dump` as `common/json.cpp` of llama.cpp calls it. Deviations: 1. Floating-point numbers
 //! have as few digits as they need; llama.cpp's algorithm, Grisu2, gives one in a thousand more of them.
+//!
+//! Time: O(bytes) for each level.
 
 use super::Json;
 use crate::text::{Origin, Text};
 
 impl Json {
-    /// The value as JSON. What is written between strings has the origin `near`.
-    pub(crate) fn dump(&self, near: Origin) -> Text {
-        let mut text = Text::new("", near);
-        self.write(&mut text, near);
-        text
-    }
-
-    fn write(&self, out: &mut Text, near: Origin) {
-        let between = |out: &mut Text, text: &str| out.extend(text.as_bytes(), near);
+    /// The value as JSON.
+    pub(crate) fn dump(&self) -> Vec<u8> {
         match self {
-            Self::Null => between(out, "null"),
-            Self::Bool(value) => between(out, &value.to_string()),
-            Self::Int(value) => between(out, &value.to_string()),
-            Self::Unsigned(value) => between(out, &value.to_string()),
-            Self::Float(value) => between(out, &float(*value)),
-            Self::String(text) => out.extend_quoted(text, near, false),
+            Self::Null => b"null".to_vec(),
+            Self::Bool(value) => value.to_string().into(),
+            Self::Int(value) => value.to_string().into(),
+            Self::Unsigned(value) => value.to_string().into(),
+            Self::Float(value) => float(*value).into(),
+            Self::String(text) => quoted(text),
             Self::Array(items) => {
-                between(out, "[");
-                for (at, item) in items.iter().enumerate() {
-                    between(out, if at > 0 { "," } else { "" });
-                    item.write(out, near);
-                }
-                between(out, "]");
+                let items: Vec<_> = items.iter().map(Self::dump).collect();
+                [b"[", items.join(&b',').as_slice(), b"]"].concat()
             }
             Self::Object(object) => {
-                between(out, "{");
-                for (at, (key, value)) in object.iter().enumerate() {
-                    between(out, if at > 0 { "," } else { "" });
-                    out.extend_quoted(key, near, false);
-                    between(out, ":");
-                    value.write(out, near);
-                }
-                between(out, "}");
+                let entries = object.iter().map(|(key, value)| [quoted(key), value.dump()].join(&b':'));
+                let entries: Vec<_> = entries.collect();
+                [b"{", entries.join(&b',').as_slice(), b"}"].concat()
             }
         }
     }
+}
+
+fn quoted(text: &Text) -> Vec<u8> {
+    let mut quoted = Text::default();
+    quoted.extend_quoted(text, Origin::CALLER, false);
+    quoted.into_bytes()
 }
 
 /// A number as JSON, always with a point or an exponent. One that is not finite is `null`.
@@ -55,9 +45,9 @@ fn float(value: f64) -> String {
     }
     let scientific = format!("{value:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    match exponent.parse().unwrap_or(0) {
+    match exponent.parse::<i32>().unwrap_or(0) {
         -4..=14 => format!("{value:?}"),
-        exponent => format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, i32::abs(exponent)),
+        exponent => format!("{digits}e{exponent:+03}"),
     }
 }
 
@@ -66,15 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_are_escaped_and_keep_their_origins() {
+    fn strings_are_escaped() {
         let document = br#"{"a": ["x\n\u0001\u007f\"\\/", -5, 18446744073709551615, true, {}], "b": null}"#;
         let json = Json::parse(document).unwrap();
-        let text = json.dump(Origin::caller(9));
+        let text = json.dump();
         let written = "{\"a\":[\"x\\n\\u0001\u{7f}\\\"\\\\/\",-5,18446744073709551615,true,{}],\"b\":null}";
-        assert_eq!(std::str::from_utf8(text.as_bytes()), Ok(written));
-        let origins = [text.first_origin(), text.origin_at(7), text.last_origin()];
-        assert_eq!(origins, [Origin::caller(9), Origin::CALLER, Origin::caller(9)]);
-        assert_eq!(Json::parse_text(&text), Ok(json));
+        assert_eq!(std::str::from_utf8(&text), Ok(written));
+        assert_eq!(Json::parse(&text), Ok(json));
     }
 
     #[test]

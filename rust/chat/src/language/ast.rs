@@ -26,13 +26,6 @@ pub(crate) struct Program {
     pub(crate) has_generation: bool,
 }
 
-impl Program {
-    /// The number of a name.
-    pub(crate) fn id(&self, name: &[u8]) -> Option<NameId> {
-        self.ids.get(name).copied()
-    }
-}
-
 /// A name, and how it is used.
 #[derive(Debug)]
 pub(crate) struct Name {
@@ -54,7 +47,7 @@ pub(crate) struct Expression {
 #[derive(Debug)]
 pub(crate) enum Node {
     /// The string constant of this number.
-    String(u32),
+    String(usize),
     Int(i64),
     Float(f64),
     Name(NameId),

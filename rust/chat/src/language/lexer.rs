@@ -126,14 +126,10 @@ impl Lexer<'_> {
     /// Reads the text before the next block. Returns whether there is any once it is trimmed.
     fn text(&mut self) -> bool {
         let start = self.at;
-        let before = &self.source[..start];
         // What the last block says of the text after it: `-%}` strips all white space, and `%}` one line end.
-        let (strips_left, strips_line_end) = match before {
-            [.., a, b, b'}'] if start > 3 => {
-                (*a == b'-' && matches!(b, b'%' | b'}' | b'#'), matches!(b, b'#' | b'%' | b'-'))
-            }
-            _ => (false, false),
-        };
+        let before: &[u8] = if start > 3 { &self.source[..start] } else { b"" };
+        let strips_left = ["-%}", "-}}", "-#}"].iter().any(|end| before.ends_with(end.as_bytes()));
+        let strips_line_end = ["#}", "%}", "-}"].iter().any(|end| before.ends_with(end.as_bytes()));
 
         let opens = |pair: &[u8]| matches!(pair, [b'{', b'%' | b'{' | b'#']);
         let len = self.source[start..].windows(2).position(opens);

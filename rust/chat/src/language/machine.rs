@@ -80,12 +80,11 @@ impl<'p> Machine<'p> {
     /// Runs the program with these variables.
     pub(crate) fn rendered(mut self, variables: Vec<(impl AsRef<[u8]>, Value)>) -> Result<Text, Error> {
         for (name, value) in variables {
-            if let Some(id) = self.program.id(name.as_ref()) {
-                self.scopes.slots[id as usize] = value;
+            if let Some(id) = self.program.ids.get(name.as_ref()) {
+                self.scopes.slots[*id as usize] = value;
             }
         }
-        let program = self.program;
-        match self.block(&program.body) {
+        match self.block(&self.program.body) {
             Ok(()) => Ok(self.out),
             Err(failure) => Err(self.error(0, *failure)),
         }
@@ -139,7 +138,8 @@ impl<'p> Machine<'p> {
         let arrays = self.arrays.split_off(first);
         let Some(&(start, _)) = arrays.first() else { return Ok(()) };
         self.run.budget.bytes(self.out.len() - start)?;
-        let tail = self.out.split_off(start);
+        let tail = self.out.slice(start..self.out.len());
+        self.out.truncate(start);
         let mut from = 0;
         for (at, array) in arrays {
             self.out.append(&tail.slice(from..at - start));
@@ -193,11 +193,9 @@ impl<'p> Machine<'p> {
     // Statements
 
     fn statement(&mut self, statement: &'p Statement) -> Outcome<()> {
+        self.run.budget.steps(1)?;
         match statement {
-            Statement::Text(text) => {
-                self.run.budget.steps(1)?;
-                self.write_text(text)
-            }
+            Statement::Text(text) => self.write_text(text),
             Statement::Write(expression) => {
                 let value = self.evaluate(expression)?;
                 self.write(&value)

@@ -33,8 +33,7 @@ fn general(value: f64) -> String {
         let digits = format!("{value:.*}", (5 - exponent) as usize);
         return if digits.contains('.') { trim_zeros(&digits).to_owned() } else { digits };
     }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{}e{sign}{:02}", trim_zeros(digits), exponent.abs())
+    format!("{}e{exponent:+03}", trim_zeros(digits))
 }
 
 fn trim_zeros(digits: &str) -> &str {

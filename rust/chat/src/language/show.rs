@@ -49,9 +49,8 @@ pub(crate) fn tojson(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let mut layout = Layout::new(true, indent);
     layout.is_ascii = args.named("ensure_ascii", 1).as_bool()?;
     if let Value::Array(separators) = args.named("separators", 3) {
-        let separators = separators.items.borrow();
-        for (separator, given) in [&mut layout.item_separator, &mut layout.key_separator].into_iter().zip(&*separators)
-        {
+        let given = separators.items.borrow();
+        for (separator, given) in [&mut layout.item_separator, &mut layout.key_separator].into_iter().zip(&*given) {
             *separator = given.as_text(run)?.into_owned();
         }
     }
@@ -213,10 +212,10 @@ impl Writer<'_, '_> {
 
     /// A string in quotes.
     fn quoted(&mut self, text: &Text) -> Outcome<()> {
-        self.run.budget.bytes(text.num_bytes())?;
         let is_ascii = self.layout.is_ascii;
         let is_escaped = |byte: &&u8| matches!(**byte, 0..0x20 | b'"' | b'\\') || is_ascii && !byte.is_ascii();
-        self.run.budget.bytes(16 * text.as_bytes().iter().filter(is_escaped).count())?;
+        let num_escaped = text.as_bytes().iter().filter(is_escaped).count();
+        self.run.budget.bytes(text.num_bytes() + 16 * num_escaped)?;
         self.out.extend_quoted(text, Origin::TEMPLATE, is_ascii);
         Ok(())
     }
@@ -225,9 +224,10 @@ impl Writer<'_, '_> {
     fn parts(&mut self, text: &Text) -> Outcome<()> {
         self.run.budget.bytes(text.num_bytes())?;
         for part in text.parts() {
-            let is_caller = text.slice(part.clone()).is_callers();
+            let part = text.slice(part);
+            let is_caller = part.first_origin().is_caller() && part.runs().all(|(_, origin)| origin.is_caller());
             self.write_str(if is_caller { "INPUT: " } else { "TMPL:  " })?;
-            self.out.extend_with_range(text, part);
+            self.out.extend_with(&part);
             self.write_str("\n")?;
         }
         Ok(())

@@ -76,7 +76,7 @@ impl Template {
 
     /// Whether it reads a variable of this name.
     pub fn reads(&self, variable: &str) -> bool {
-        self.program.id(variable.as_bytes()).is_some_and(|id| self.program.names[id as usize].is_read)
+        self.program.ids.get(variable.as_bytes()).is_some_and(|id| self.program.names[*id as usize].is_read)
     }
 
     /// The names of the variables that it reads and does not set itself.

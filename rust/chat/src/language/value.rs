@@ -400,7 +400,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::Str;
-    use crate::budget::held;
+    use crate::budget::HELD;
     use crate::text::{Origin, Text};
 
     proptest! {
@@ -408,7 +408,7 @@ mod tests {
         fn strings_are_counted_while_they_live(
             steps in prop::collection::vec(("[a-z]{0,9}", any::<(bool, bool)>()), 0..20),
         ) {
-            let before = held();
+            let before = HELD.get();
             let mut strings = vec![Str::new(Text::default())];
             for (more, (is_callers, is_shared)) in steps {
                 let last = strings.remove(strings.len() - 1);
@@ -416,10 +416,10 @@ mod tests {
                 let origin = if is_callers { Origin::CALLER } else { Origin::TEMPLATE };
                 strings.push(Str::appended(last, &Text::new(more, origin)));
                 let cost = |string: &std::rc::Rc<Str>| Str::cost(&string.text);
-                prop_assert_eq!(held() - before, strings.iter().map(cost).sum::<usize>());
+                prop_assert_eq!(HELD.get() - before, strings.iter().map(cost).sum::<usize>());
             }
             drop(strings);
-            prop_assert_eq!(held(), before);
+            prop_assert_eq!(HELD.get(), before);
         }
     }
 }

@@ -79,13 +79,9 @@ impl ChatTemplate {
     /// [`Error::Syntax`] if it cannot be read; [`Error::Limit`] if it is too long.
     pub fn new(source: &[u8]) -> Result<Self, Error> {
         let template = Template::new(&repaired(source))?;
-        Ok(Self {
-            handler: Handler::of(&template),
-            trims: template.contains("You have access to the following functions in JSONSchema format"),
-            template,
-            caps: OnceLock::new(),
-            thinking: OnceLock::new(),
-        })
+        let handler = Handler::of(&template);
+        let trims = template.contains("You have access to the following functions in JSONSchema format");
+        Ok(Self { template, handler, trims, caps: OnceLock::new(), thinking: OnceLock::new() })
     }
 
     /// The compiled template.
@@ -129,14 +125,9 @@ impl ChatTemplate {
             let mut params = Params { add_generation_prompt, continuation: Continuation::None, ..params };
             self.text(request, &mut params, options, now)
         };
-        Conversation {
-            text,
-            roles: &request.roles(),
-            render: &mut render,
-            ends,
-            has_generation: self.template.has_generation(),
-        }
-        .masked(mask)
+        let roles = &request.roles();
+        let has_generation = self.template.has_generation();
+        Conversation { text, roles, render: &mut render, ends, has_generation }.masked(mask)
     }
 
     /// What a request says, and where its images, sounds and films are.

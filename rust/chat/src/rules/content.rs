@@ -24,17 +24,12 @@ pub(crate) fn adapt(messages: &mut [Object], caps: Caps) {
     }
 }
 
-/// The string that a value is. `field` names it in the error.
-pub(crate) fn string(value: &Json, field: impl FnOnce() -> String) -> Result<&Text, Error> {
-    value.as_text().ok_or_else(|| Error::request(field(), format!("expected a string, got {}", value.kind())))
-}
-
 /// Checks that a tool or a call of one is of the only type there is.
-pub(crate) fn check_function(value: &Json, what: &str, field: &str) -> Result<(), Error> {
+pub(crate) fn check_function(value: &Json, what: &str) -> Result<(), Error> {
     match value.get("type") {
         Some(Json::String(kind)) if *kind == "function" => Ok(()),
-        Some(_) => Err(Error::request(format!("{field}.type"), format!("{what} must be of the type 'function'"))),
-        None => Err(Error::request(field, format!("{what} must be an object with a type"))),
+        Some(_) => Err(Error::request("type", format!("{what} must be of the type 'function'"))),
+        None => Err(Error::request("", format!("{what} must be an object with a type"))),
     }
 }
 

@@ -33,13 +33,15 @@ pub(crate) struct Handler<'a> {
     has: &'static [&'static str],
     /// None of these does.
     lacks: &'static [&'static str],
-    /// Rewrites the messages of the parameters.
-    rewrite: fn(&mut Params, &Template) -> Result<(), Error>,
+    rewrite: Rewrite,
     form: Form,
     /// What a continued message begins with.
     opening: &'a [u8],
     thinking: Thinking<'a>,
 }
+
+/// Rewrites the messages of the parameters.
+type Rewrite = fn(&mut Params, &Template) -> Result<(), Error>;
 
 /// What is special about the text.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,9 +124,11 @@ fn renderings(scene: &mut Scene<'_>, params: &Params, messages: Vec<Object>) -> 
 
 fn replace_last(text: &mut Text, old: &[u8], new: &[u8]) {
     if let Some(at) = memmem::rfind(text.as_bytes(), old) {
-        let tail = text.split_off(at);
-        text.push(new, tail.first_origin());
-        text.append(&tail.slice(old.len()..tail.len()));
+        let tail = text.slice(at + old.len()..text.len());
+        let origin = text.origin_at(at);
+        text.truncate(at);
+        text.push(new, origin);
+        text.append(&tail);
     }
 }
 

@@ -32,25 +32,16 @@ pub(crate) struct Reader<'a> {
 impl Reader<'_> {
     /// Reads the messages.
     pub(crate) fn messages(&mut self, messages: Option<&Json>) -> Result<Vec<Object>, Error> {
-        match messages {
-            Some(Json::Array(messages)) => {
-                messages.iter().enumerate().map(|(number, message)| self.message(message, number)).collect()
-            }
-            Some(other) => Err(Error::request("messages", format!("expected an array, got {}", other.kind()))),
-            None => Err(Error::request("messages", "a request must have messages")),
-        }
+        let Some(messages) = messages else { return Err(Error::request("messages", "a request must have messages")) };
+        Json::each(messages.items("messages")?, "messages", |number, message| self.message(message, number))
     }
 
     fn message(&mut self, given: &Json, number: usize) -> Result<Object, Error> {
-        let refuse = |problem: &str| Err(Error::request(format!("messages[{number}]"), problem));
-        let Json::Object(given) = given else {
+        let refuse = |problem: &str| Err(Error::request("", problem));
+        if given.as_object().is_none() {
             return refuse(&format!("a message must be an object, not {}", given.kind()));
-        };
-        let text_of = |name| {
-            let text = |value| content::string(value, || format!("messages[{number}].{name}"));
-            given.get(name).map(text).transpose()
-        };
-        let Some(role) = text_of("role")? else { return refuse("a message must have a role") };
+        }
+        let Some(role) = given.string("role")? else { return refuse("a message must have a role") };
         let role = self.role(role, number);
         let content = match (given.get("content"), given.get("tool_calls")) {
             (Some(content), _) => self.content(content, number)?,
@@ -64,7 +55,7 @@ impl Reader<'_> {
 
         let mut message = Object::with(Some(number), [("role", role.into()), ("content", content)]);
         for name in ["reasoning_content", "name", "tool_call_id"] {
-            if let Some(text) = text_of(name)?.filter(|text| !text.is_empty()) {
+            if let Some(text) = given.string(name)?.filter(|text| !text.is_empty()) {
                 message.push(name.into(), text.clone().into());
             }
         }
@@ -91,41 +82,31 @@ impl Reader<'_> {
     fn content(&mut self, content: &Json, number: usize) -> Result<Json, Error> {
         match content {
             Json::Array(parts) if !parts.is_empty() => {
-                let parts = parts.iter().enumerate().map(|(at, part)| self.part(part, number, at));
-                Ok(Json::Array(parts.collect::<Result<_, _>>()?))
+                Json::each(parts, "content", |at, part| self.part(part, number, at)).map(Json::Array)
             }
             Json::Null | Json::Array(_) => Ok(Text::default().into()),
             Json::String(text) => Ok(text.clone().into()),
-            other => {
-                let problem = format!("expected a string or an array, got {}", other.kind());
-                Err(Error::request(format!("messages[{number}].content"), problem))
-            }
+            other => Err(other.is_not("a string or an array", "content")),
         }
     }
 
     fn part(&mut self, part: &Json, message: usize, at: usize) -> Result<Json, Error> {
-        let field = || format!("messages[{message}].content[{at}]");
-        let Some(Json::String(kind)) = part.get("type") else {
-            return Err(Error::request(field(), "a part must be an object with a type"));
-        };
+        let refuse = |problem: &str| Err(Error::request("", problem));
+        let Some(kind) = part.text("type") else { return refuse("a part must be an object with a type") };
         if *kind == "text" {
-            let Some(text) = part.get("text") else {
-                return Err(Error::request(field(), "a part of the type 'text' must have a text"));
+            return match part.string("text")? {
+                Some(text) => Ok(content::part("text", text.clone(), Some(message))),
+                None => refuse("a part of the type 'text' must have a text"),
             };
-            let text = content::string(text, || field() + ".text")?;
-            return Ok(content::part("text", text.clone(), Some(message)));
         }
         let what = match kind.as_bytes() {
             b"image_url" => "an image",
             b"input_audio" => "a sound",
             b"input_video" | b"video_url" => "a film",
-            other => {
-                let problem = format!("parts of the type {:?} are not known", String::from_utf8_lossy(other));
-                return Err(Error::request(field(), problem));
-            }
+            _ => return refuse(&format!("parts of the type {:?} are not known", kind.to_string())),
         };
         let Some(marker) = self.marker else {
-            return Err(Error::request(field(), format!("{what} has no text, and no marker was given for it")));
+            return refuse(&format!("{what} has no text, and no marker was given for it"));
         };
         let marker = Text::new(marker, Origin::marker(self.media.len()));
         self.media.push(MediaPlace { message, part: at });
@@ -135,35 +116,28 @@ impl Reader<'_> {
 
 /// The calls in a field `tool_calls`. Of an object, its values count; `null` is as good as no calls.
 fn tool_calls(calls: &Json, message: usize) -> Result<Vec<Json>, Error> {
-    let field = format!("messages[{message}].tool_calls");
-    let calls: Vec<&Json> = match calls {
-        Json::Null => Vec::new(),
-        Json::Array(calls) => calls.iter().collect(),
-        Json::Object(calls) => calls.iter().map(|entry| entry.1).collect(),
-        other => return Err(Error::request(field, format!("expected an array, got {}", other.kind()))),
-    };
-    calls.into_iter().enumerate().map(|(at, call)| tool_call(call, &format!("{field}[{at}]"), message)).collect()
+    let read = |_, call| tool_call(call, message);
+    match calls {
+        Json::Null => Ok(Vec::new()),
+        Json::Object(calls) => Json::each(calls.iter().map(|entry| entry.1), "tool_calls", read),
+        calls => Json::each(calls.items("tool_calls")?, "tool_calls", read),
+    }
 }
 
-fn tool_call(call: &Json, field: &str, message: usize) -> Result<Json, Error> {
-    content::check_function(call, "a tool call", field)?;
-    let function = call.get("function");
-    let of_function = |name: &str| match function.and_then(|function| function.get(name)) {
-        Some(value) => Ok(value),
-        None => Err(Error::request(field, format!("a tool call must have a function with {name}"))),
-    };
-    let name = content::string(of_function("name")?, || format!("{field}.function.name"))?.clone();
-    let arguments = match of_function("arguments")? {
-        Json::String(text) => text.clone(),
-        other => other.dump(name.first_origin()),
+fn tool_call(call: &Json, message: usize) -> Result<Json, Error> {
+    content::check_function(call, "a tool call")?;
+    let lacks = |name: &str| Error::request("", format!("a tool call must have a function with {name}"));
+    let name = call.string("function.name")?.ok_or_else(|| lacks("name"))?.clone();
+    let arguments = match call.get("function").and_then(|function| function.get("arguments")) {
+        Some(Json::String(text)) => text.clone(),
+        // All of a message outside its content is of one origin.
+        Some(other) => Text::new(other.dump(), name.first_origin()),
+        None => return Err(lacks("arguments")),
     };
     let function = Object::with(None, [("name", name.into()), ("arguments", arguments.into())]);
     let mut given = Object::with(Some(message), [("type", "function".into()), ("function", function.into())]);
-    if let Some(id) = call.get("id") {
-        let id = content::string(id, || format!("{field}.id"))?;
-        if !id.is_empty() {
-            given.push("id".into(), id.clone().into());
-        }
+    if let Some(id) = call.string("id")?.filter(|id| !id.is_empty()) {
+        given.push("id".into(), id.clone().into());
     }
     Ok(given.into())
 }

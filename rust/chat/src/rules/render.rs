@@ -18,12 +18,7 @@ const KEEPS_THINKING: [(&[u8], bool); 4] = [
 ];
 
 /// Renders the template with these messages in place of those of the parameters, and with or without a generation prompt.
-pub(crate) fn render(
-    scene: &mut Scene<'_>,
-    params: &Params,
-    messages: Vec<Object>,
-    adds_prompt: bool,
-) -> Result<Text, Error> {
+pub(crate) fn render(scene: &mut Scene<'_>, params: &Params, messages: Vec<Object>, asks: bool) -> Result<Text, Error> {
     let messages = Json::Array(messages.into_iter().map(Json::Object).collect());
     // The caller's variables may have the names of these.
     let mut variables: Vec<(&[u8], Value)> = vec![
@@ -44,7 +39,7 @@ pub(crate) fn render(
     for (name, value) in params.variables.iter() {
         variables.push((name.as_bytes(), Value::from_json(value.clone(), name.first_origin(), scene.budget)?));
     }
-    if adds_prompt {
+    if asks {
         variables.push((b"add_generation_prompt", Value::Bool(true)));
     }
 

@@ -40,11 +40,9 @@ pub(crate) fn arguments_as_objects(messages: &mut [Object]) -> Result<(), Error>
         for (call_at, call) in Json::objects(calls).enumerate() {
             let Some(Json::Object(function)) = call.get_mut("function") else { continue };
             let Some(arguments) = function.text("arguments") else { continue };
-            let parsed = Json::parse_text(arguments).map_err(|error| {
-                let field = format!("messages[{number}].tool_calls[{call_at}].function.arguments");
-                Error::request(field, error.to_string())
-            });
-            function.set("arguments", parsed?);
+            let field = || format!("messages[{number}].tool_calls[{call_at}].function.arguments");
+            let arguments = Json::parse_text(arguments).map_err(|error| error.inside(&field()))?;
+            function.set("arguments", arguments);
         }
     }
     Ok(())

@@ -101,23 +101,10 @@ impl Request {
             return Err(Error::request("reasoning_format", problem));
         }
 
-        Ok(Params {
-            tools,
-            json_schema,
-            add_generation_prompt: boolean(body, "add_generation_prompt").unwrap_or(true),
-            continuation: continuation(body.get("continue_final_message"))?,
-            enable_thinking,
-            variables,
-            ..Params::default()
-        })
-    }
-}
-
-/// A boolean of the body. One of another type counts as missing.
-fn boolean(body: &Json, name: &str) -> Option<bool> {
-    match body.get(name)? {
-        Json::Bool(value) => Some(*value),
-        _ => None,
+        let add_generation_prompt = body.get("add_generation_prompt") != Some(&Json::Bool(false));
+        let continuation = continuation(body.get("continue_final_message"))?;
+        let params = Params { tools, json_schema, add_generation_prompt, continuation, ..Params::default() };
+        Ok(Params { enable_thinking, variables, ..params })
     }
 }
 
@@ -153,8 +140,9 @@ fn answer_format(body: &Json) -> Result<Option<Json>, Error> {
 
 fn check_log_probabilities(body: &Json) -> Result<(), Error> {
     let has_tools = body.get("tools").and_then(Json::as_array).is_some_and(|tools| !tools.is_empty());
-    if boolean(body, "logprobs") == Some(true) {
-        if has_tools && boolean(body, "stream") == Some(true) {
+    let is_true = |name| body.get(name) == Some(&Json::Bool(true));
+    if is_true("logprobs") {
+        if has_tools && is_true("stream") {
             return Err(Error::request("logprobs", "a request with tools and a stream cannot have logprobs"));
         }
     } else if body.get("top_logprobs").is_some_and(|value| !value.is_null()) {

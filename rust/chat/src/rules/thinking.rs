@@ -21,6 +21,7 @@ use memchr::memmem;
 use self::difference::{Piece, differing, pieces};
 use self::probe::{ANSWER, CALL, THINKING, THOUGHTFUL, USER, rendered};
 use super::params::Scene;
+use crate::budget::Budget;
 use crate::error::Error;
 use crate::language::Template;
 
@@ -45,26 +46,37 @@ impl Thinking {
     /// [`Error::Limit`]: there is not enough left of the budget, which may be different another time.
     pub(crate) fn of(scene: &mut Scene<'_>) -> Result<Self, Error> {
         let mut thinking = Self::default();
-        in_answers(scene, &mut thinking)?;
-        in_questions(scene, &mut thinking)?;
-        if scene.caps.supports_tool_calls {
-            in_calls(scene, &mut thinking)?;
+        for probe in [in_answers, in_questions, in_calls] {
+            // A template that cannot render a probe says nothing by it.
+            if let Err(error @ Error::Limit { .. }) = probe(scene, &mut thinking) {
+                return Err(error);
+            }
         }
+        thinking.exists |= !thinking.start.is_empty() || !thinking.end.is_empty();
         thinking.put_right(scene.template);
         Ok(thinking)
+    }
+
+    /// Reads the markers around the thought in a text, or only the one after it.
+    fn read(&mut self, text: &[u8], budget: &mut Budget) -> Result<(), Error> {
+        match markers::around(text, THINKING.as_bytes(), budget)? {
+            Some([before, after]) => {
+                self.start = text[before].to_vec();
+                self.end = text[after].to_vec();
+            }
+            None => self.end = after_thought(text).unwrap_or_default(),
+        }
+        Ok(())
     }
 
     fn put_right(&mut self, template: &Template) {
         let has = |text: &str| template.contains(text);
         let opens_with = |start: &str| Self { exists: true, start: start.into(), end: "</think>".into() };
-        // Qwen's and DeepSeek's first thinking models.
-        if !self.exists && has("content.split('</think>')") && !has("reasoning_content") && !has("<SPECIAL_12>") {
-            *self = opens_with("<think>");
-        }
-        // Granite 3.3.
+        let splits_content = has("content.split('</think>')") && !has("reasoning_content") && !has("<SPECIAL_12>");
         let granite = "Write your thoughts between <think></think> and write your response between \
             <response></response>";
-        if has(granite) {
+        // Qwen's and DeepSeek's first thinking models, and Granite 3.3.
+        if !self.exists && splits_content || has(granite) {
             *self = opens_with("<think>");
         }
         // Nemotron Nano v2.
@@ -82,20 +94,11 @@ impl Thinking {
 fn in_answers(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
     let without = rendered(scene, &[USER, ANSWER], false, None)?;
     let with = rendered(scene, &[USER, THOUGHTFUL], false, None)?;
-    let (Some(without), Some(with)) = (without, with) else { return Ok(()) };
     let thought = THINKING.as_bytes();
     if memmem::find(differing(&without, &with).1, thought).is_none() {
         return Ok(());
     }
-    if let Some([before, after]) = markers::around(&with, thought, scene.budget)? {
-        thinking.exists = true;
-        thinking.start = with[before].to_vec();
-        thinking.end = with[after].to_vec();
-    } else if let Some(after) = after_thought(&with) {
-        thinking.exists = true;
-        thinking.end = after;
-    }
-    Ok(())
+    thinking.read(&with, scene.budget)
 }
 
 /// The marker after the first place where the thought stands.
@@ -108,14 +111,12 @@ fn after_thought(text: &[u8]) -> Option<Vec<u8>> {
 fn in_questions(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
     let off = rendered(scene, &[USER], false, Some(false))?;
     let on = rendered(scene, &[USER], false, Some(true))?;
-    let (Some(off), Some(on)) = (off, on) else { return Ok(()) };
     let (only_off, only_on) = differing(&off, &on);
     let off_trimmed = only_off.trim_ascii();
     let on_trimmed = only_on.trim_ascii();
     match (off_trimmed.is_empty(), on_trimmed.is_empty()) {
         (true, false) if on.ends_with(on_trimmed) && thinking.start.is_empty() => {
             thinking.start = only_on.to_vec();
-            thinking.exists = true;
         }
         (false, true) if off.ends_with(off_trimmed) && thinking.end.is_empty() => {
             if let [.., marker @ Piece { is_marker: true, .. }, last] = &visible_pieces(&off)[..]
@@ -124,7 +125,6 @@ fn in_questions(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Er
                 thinking.start = marker.text.to_vec();
             }
             thinking.end = only_off.to_vec();
-            thinking.exists = true;
         }
         (false, false) => {
             // The texts differ in more than their ends.
@@ -136,12 +136,10 @@ fn in_questions(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Er
                 if thinking.end.is_empty() {
                     thinking.end = end;
                 }
-                thinking.exists = true;
             }
         }
         _ => {}
     }
-    thinking.exists |= thinking.start.is_empty() && !thinking.end.is_empty();
     Ok(())
 }
 
@@ -158,21 +156,18 @@ fn added_markers(base: &[u8], extended: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 fn in_calls(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
+    if !scene.caps.supports_tool_calls {
+        return Ok(());
+    }
     let answer = rendered(scene, &[USER, THOUGHTFUL], true, None)?;
     let call = rendered(scene, &[USER, CALL], true, None)?;
-    let (Some(answer), Some(call)) = (answer, call) else { return Ok(()) };
     let thought = THINKING.as_bytes();
     if memmem::find(&answer, thought).is_some() || memmem::find(&call, thought).is_none() {
         return Ok(());
     }
     thinking.exists = true;
-    match markers::around(&call, thought, scene.budget)? {
-        Some([before, after]) => {
-            thinking.start = call[before].to_vec();
-            thinking.end = call[after].trim_ascii_start().to_vec();
-        }
-        None => thinking.end = after_thought(&call).unwrap_or_default(),
-    }
+    thinking.read(&call, scene.budget)?;
+    thinking.end = thinking.end.trim_ascii_start().to_vec();
     Ok(())
 }
 

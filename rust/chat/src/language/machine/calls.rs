@@ -6,7 +6,7 @@ use super::super::ast::{Expression, Filter, NameId, Node};
 use super::super::failure::{Outcome, failed};
 use super::super::functions;
 use super::super::value::{Args, Code, Native, Str, Value, check_depth, mark};
-use super::{Machine, Scopes};
+use super::Machine;
 
 impl<'p> Machine<'p> {
     pub(super) fn call_block(&mut self, number: usize, callee: NameId, arguments: &'p [Expression]) -> Outcome<Value> {
@@ -47,20 +47,14 @@ impl<'p> Machine<'p> {
         };
         let definition = &self.program.macros[number];
         let bound = self.bind(&definition.parameters, &arguments)?;
-        let mut outer = None;
-        if let Some(slots) = slots {
-            self.run.budget.bytes(16 * slots.len())?;
-            outer = Some(std::mem::replace(&mut self.scopes, Scopes::new(slots.clone())));
-        }
+        let slots = slots.as_deref().unwrap_or_default();
+        self.run.budget.bytes(32 * slots.len())?;
         let scope = self.scopes.open();
-        for (name, value) in bound {
+        for (name, value) in (0..).zip(slots.iter().cloned()).chain(bound) {
             self.scopes.set(name, value);
         }
         let result = self.at(definition.at, |machine| machine.captured(&definition.body));
         self.scopes.close(scope);
-        if let Some(outer) = outer {
-            self.scopes = outer;
-        }
         result
     }
 

@@ -11,9 +11,7 @@ use crate::text::Origin;
 impl<'p> Machine<'p> {
     pub(super) fn for_block(&mut self, each: &'p For) -> Outcome<()> {
         let scope = self.scopes.open();
-        let turn = self.turn;
         let result = self.turns(each);
-        self.turn = turn;
         self.scopes.close(scope);
         if result? { Ok(()) } else { self.block(&each.otherwise) }
     }
@@ -25,13 +23,13 @@ impl<'p> Machine<'p> {
         let items = self.loop_items(&iterated, each)?;
         let arrays = self.arrays.len();
         let outer = self.turn;
-        let loop_name = self.program.id(b"loop");
+        let loop_name = self.program.ids.get(&b"loop"[..]);
         let mut has_ended = false;
         for (at, item) in items.iter().enumerate() {
             self.run.budget.steps(1)?;
             if let Some(name) = loop_name {
                 let state = self.loop_state(&items, at);
-                self.scopes.set(name, state);
+                self.scopes.set(*name, state);
             }
             self.assign(&each.variable, item)?;
             self.turn = match item {
@@ -48,6 +46,7 @@ impl<'p> Machine<'p> {
             }
         }
         self.write_arrays(arrays)?;
+        self.turn = outer;
         Ok(has_ended)
     }
 
@@ -57,13 +56,11 @@ impl<'p> Machine<'p> {
             let len = self.out.len();
             let num_arrays = self.arrays.len();
             let result = self.statement(statement);
-            if let Err(failure) = &result
-                && matches!(**failure, Failure::Break | Failure::Continue)
-            {
+            if result.is_err() {
                 self.out.truncate(len);
                 self.arrays.truncate(num_arrays);
+                return result;
             }
-            result?;
         }
         Ok(())
     }

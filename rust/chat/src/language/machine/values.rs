@@ -27,27 +27,19 @@ impl<'p> Machine<'p> {
         }
     }
 
-    pub(super) fn evaluate_all(
-        &mut self,
-        expressions: impl IntoIterator<Item = &'p Expression>,
-    ) -> Outcome<Vec<Value>> {
-        expressions.into_iter().map(|expression| self.evaluate(expression)).collect()
+    pub(super) fn evaluate_all(&mut self, nodes: impl IntoIterator<Item = &'p Expression>) -> Outcome<Vec<Value>> {
+        nodes.into_iter().map(|expression| self.evaluate(expression)).collect()
     }
 
     pub(super) fn evaluate(&mut self, expression: &'p Expression) -> Outcome<Value> {
-        match &expression.node {
-            Node::String(number) => {
-                self.run.budget.steps(1)?;
-                let number = *number as usize;
-                Ok(Value::String(made(&mut self.strings[number], &self.program.strings[number])))
-            }
-            Node::Name(id) => {
-                self.run.budget.steps(1)?;
-                Ok(self.variable(*id))
-            }
-            Node::Int(value) => Ok(Value::int(*value)),
-            _ => self.at(expression.at, |machine| machine.evaluate_node(&expression.node)),
-        }
+        let value = match &expression.node {
+            Node::String(number) => Value::String(made(&mut self.strings[*number], &self.program.strings[*number])),
+            Node::Name(id) => self.variable(*id),
+            Node::Int(value) => Value::int(*value),
+            _ => return self.at(expression.at, |machine| machine.evaluate_node(&expression.node)),
+        };
+        self.run.budget.steps(1)?;
+        Ok(value)
     }
 
     pub(super) fn evaluate_node(&mut self, node: &'p Node) -> Outcome<Value> {
@@ -138,12 +130,7 @@ impl<'p> Machine<'p> {
 
     /// The method or filter of a value that a name means.
     pub(super) fn method(&self, value: &Value, name: &[u8]) -> Outcome<Option<Native>> {
-        let marks = match name {
-            b"selectattr" => mark::USED | mark::SELECTATTR,
-            b"array_access" => mark::USED | mark::ARRAY_ACCESS,
-            _ => mark::USED,
-        };
-        value.note(marks);
+        value.note(if name == b"selectattr" { mark::USED | mark::SELECTATTR } else { mark::USED });
         methods::method(value, name)
     }
 

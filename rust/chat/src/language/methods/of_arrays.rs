@@ -60,7 +60,8 @@ impl Value {
 
 /// The item of an array or an object that an attribute names, or `missing`.
 fn attribute_of(run: &mut Run<'_>, value: &Value, attribute: &Value, missing: &Value) -> Outcome<Value> {
-    if let (Value::Object(_), false) = (value, attribute.is_undefined()) {
+    let is_read = matches!((value, attribute), (Value::Object(_), _) | (Value::Array(_), Value::String(_)));
+    if is_read && !attribute.is_undefined() {
         operators::check_key(run, attribute)?;
     }
     Ok(value.attribute(attribute).unwrap_or_else(|| missing.clone()))
@@ -200,18 +201,17 @@ fn sort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let array = args.array(0)?;
     let comparison = if args.named("reverse", 1).as_bool()? { ">" } else { "<" };
     let attribute = args.named("attribute", 3);
-    let items = copy(run, array)?;
-    if items.len() < 2 {
-        return Ok(Value::sequence(items, array.is_tuple));
-    }
-    let mut keys = copy(run, array)?;
-    for key in &mut keys {
-        *key = key_of(run, key, &attribute)?;
-    }
-    run.charge_items(items.len())?;
-    let mut order: Vec<usize> = (0..items.len()).collect();
-    introsort_by(&mut order, |a, b| compare(run, &keys[a], &keys[b], comparison))?;
-    Ok(Value::sequence(order.into_iter().map(|at| items[at].clone()).collect(), array.is_tuple))
+    let items = array.items.borrow();
+    run.charge_items(2 * items.len())?;
+    let mut sorted: Vec<&Value> = items.iter().collect();
+    introsort_by(&mut sorted, |a, b| compare_keys(run, a, b, &attribute, comparison))?;
+    Ok(Value::sequence(sorted.into_iter().cloned().collect(), array.is_tuple))
+}
+
+/// Whether a comparison holds for what two items are ordered by.
+fn compare_keys(run: &mut Run<'_>, a: &Value, b: &Value, attribute: &Value, comparison: Operator) -> Outcome<bool> {
+    let [a, b] = [key_of(run, a, attribute)?, key_of(run, b, attribute)?];
+    compare(run, &a, &b, comparison)
 }
 
 /// `min(array, case_sensitive, attribute)`, `max`: always case-sensitive.
@@ -224,9 +224,7 @@ fn extreme(run: &mut Run<'_>, args: &Args, comparison: Operator) -> Outcome<Valu
     };
     // The first item is compared with itself, which fails if it is a boolean.
     for item in items.iter() {
-        let item_key = key_of(run, item, &attribute)?;
-        let best_key = key_of(run, best, &attribute)?;
-        if compare(run, &item_key, &best_key, comparison)? {
+        if compare_keys(run, item, best, &attribute, comparison)? {
             best = item;
         }
     }

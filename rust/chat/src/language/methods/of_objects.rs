@@ -13,11 +13,7 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
         b"get" => get,
         b"keys" => |run, args| list(run, args, |(key, _)| key.clone()),
         b"values" => |run, args| list(run, args, |(_, value)| value.clone()),
-        b"items" => |run, args| {
-            let count = args.object(0)?.entries.borrow().len();
-            run.budget.bytes(count.saturating_mul(size_of::<Array>() + 2 * size_of::<Value>()))?;
-            list(run, args, |(key, value)| Value::sequence(vec![key.clone(), value.clone()], true))
-        },
+        b"items" => |run, args| list(run, args, |(key, value)| Value::sequence(vec![key.clone(), value.clone()], true)),
         b"length" => |_, args| Ok(Value::size(args.object(0)?.entries.borrow().len())),
         b"dictsort" => dictsort,
         b"join" => |_, _| failed("llama.cpp cannot join objects"),
@@ -33,9 +29,10 @@ fn get(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     Ok(value.or_else(|| args.values.get(2).cloned()).unwrap_or(Value::None))
 }
 
+/// A list of what is made of each entry. Pays for pairs, whatever that is.
 fn list(run: &mut Run<'_>, args: &Args, part: fn(&(Value, Value)) -> Value) -> Outcome<Value> {
     let entries = args.object(0)?.entries.borrow();
-    run.charge_items(entries.len())?;
+    run.budget.bytes(entries.len().saturating_mul(size_of::<Array>() + 3 * size_of::<Value>()))?;
     Ok(Value::array(entries.iter().map(part).collect()))
 }
 

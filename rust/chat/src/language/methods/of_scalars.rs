@@ -4,7 +4,7 @@
 
 use super::super::failure::Outcome;
 use super::super::show::{string, tojson};
-use super::super::value::{Args, Native, Run, Value, float_to_int};
+use super::super::value::{Native, Value, float_to_int};
 use crate::text::{Origin, Text};
 
 pub(crate) fn method(value: &Value, name: &[u8]) -> Option<Native> {
@@ -34,19 +34,15 @@ pub(crate) fn method(value: &Value, name: &[u8]) -> Option<Native> {
             b"capitalize" | b"join" | b"lower" | b"replace" | b"safe" | b"string" | b"strip" | b"title" | b"truncate"
             | b"upper",
         ) => |_, _| Ok(Value::string(Text::default())),
-        (Undefined(_), b"list" | b"reverse" | b"sort") => empty_array,
-        (
+        (Undefined(_), b"list" | b"reverse" | b"sort")
+        | (
             Undefined(_) | None,
             b"items" | b"map" | b"reject" | b"rejectattr" | b"select" | b"selectattr" | b"unique",
-        ) => empty_array,
+        ) => |_, _| Ok(Value::array(Vec::new())),
         _ => return Option::None,
     })
 }
 
 fn map_float(this: &Value, function: fn(f64) -> f64) -> Outcome<Value> {
     Ok(Value::Float(function(this.as_float()?), this.number_origin()))
-}
-
-fn empty_array(_: &mut Run<'_>, _: &Args) -> Outcome<Value> {
-    Ok(Value::array(Vec::new()))
 }

@@ -15,11 +15,8 @@ use crate::text::{Origin, RUN_BYTES, Text, is_space};
 
 pub(crate) fn method(name: &[u8]) -> Option<Native> {
     Some(match name {
-        b"upper" => |_, args| {
-            let text = args.text(0)?;
-            Ok(Value::string(text.with_bytes(text.as_bytes().to_ascii_uppercase())))
-        },
-        b"lower" => |_, args| Ok(Value::string(args.text(0)?.lowercase())),
+        b"upper" => |_, args| Ok(Value::string(args.text(0)?.with_case(<[u8]>::to_ascii_uppercase))),
+        b"lower" => |_, args| Ok(Value::string(args.text(0)?.with_case(<[u8]>::to_ascii_lowercase))),
         b"title" => |_, args| Ok(Value::string(args.text(0)?.capitalize(true))),
         b"capitalize" => |_, args| Ok(Value::string(args.text(0)?.capitalize(false))),
         b"strip" => |run, args| strip(run, args, true, true),
@@ -77,7 +74,7 @@ fn split(run: &mut Run<'_>, args: &Args, from_end: bool) -> Outcome<Value> {
         memmem::find_iter(bytes, separator).take(most).collect()
     };
     places.sort_unstable();
-    run.budget.bytes((8 + size_of::<Value>()) * (places.len() + 1) + RUN_BYTES * text.num_runs())?;
+    run.budget.bytes((8 + size_of::<Value>()) * (places.len() + 1))?;
     let mut items = Vec::with_capacity(places.len() + 1);
     let mut start = 0;
     for end in places.into_iter().chain([bytes.len()]) {
@@ -169,9 +166,7 @@ fn float(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 fn slice(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let text = args.text(0)?;
     let places = places(args, text.len())?;
-    let count = places.clone().count();
-    run.budget.steps(count)?;
-    run.budget.string(count + RUN_BYTES * text.num_runs().min(count))?;
+    run.budget.steps(places.clone().count())?;
     let mut sliced = Text::default();
     for place in places {
         sliced.extend_with_range(text, place..place + 1);

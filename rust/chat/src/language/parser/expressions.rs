@@ -224,13 +224,8 @@ impl Parser<'_> {
         let mut parts = Vec::new();
         let mut is_slice = false;
         while !self.takes("]") {
-            if self.takes(":") {
-                parts.push(blank());
-                is_slice = true;
-            } else {
-                parts.push(self.expression()?);
-                is_slice |= self.takes(":");
-            }
+            parts.push(if self.is(":") { blank() } else { self.expression()? });
+            is_slice |= self.takes(":");
         }
         let mut parts = parts.into_iter();
         let mut part = || parts.next().unwrap_or_else(blank);
@@ -278,7 +273,7 @@ impl Parser<'_> {
                     value.extend_from_slice(&self.next()?.value);
                 }
                 self.program.strings.push(value);
-                Node::String(self.program.strings.len() as u32 - 1)
+                Node::String(self.program.strings.len() - 1)
             }
             (Kind::Name, name) => Node::Name(self.name(name)),
             (Kind::Symbol, b"(") => {

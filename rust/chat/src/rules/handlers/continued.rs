@@ -28,12 +28,9 @@ impl Handler<'_> {
     ) -> Result<Text, Error> {
         let given = message.text("reasoning_content");
         let mut text = Text::default();
-        let mark = |text: &mut Text, marker: &[u8]| {
-            text.push(marker, message.message.map_or(Origin::TEMPLATE, Origin::turn));
-        };
+        let turn = message.message.map_or(Origin::TEMPLATE, Origin::turn);
         let mut opening = self.opening.to_vec();
         let mut thinking = self.thinking;
-        let closing;
         match self.form {
             Form::Prompted => text.append(asking),
             Form::Found => {
@@ -45,15 +42,14 @@ impl Handler<'_> {
                 (opening, thinking) = ("<｜Assistant｜></think>".into(), Thinking::Dropped);
             }
             Form::Horizon => {
-                let name = messages::horizon_thinking(params, template)?;
-                opening.extend_from_slice(format!("<{name}>\n").as_bytes());
-                closing = format!("</{name}>");
-                thinking = Thinking::Before(closing.as_bytes());
+                let [start, end] = messages::horizon_markers(params, template)?;
+                opening.extend_from_slice(start.as_bytes());
+                thinking = Thinking::Before(end.as_bytes());
             }
-            _ if lacks_turn => mark(&mut text, MODEL_TURN),
+            _ if lacks_turn => text.push(MODEL_TURN, turn),
             _ => {}
         }
-        mark(&mut text, &opening);
+        text.push(&opening, turn);
 
         let has_content = match params.continuation {
             _ if thinking == Thinking::Ignored => true,
@@ -63,7 +59,7 @@ impl Handler<'_> {
         };
         if let Thinking::Before(closing) = thinking {
             given.iter().for_each(|thinking| text.append(thinking));
-            mark(&mut text, if has_content { closing } else { b"" });
+            text.push(if has_content { closing } else { b"" }, turn);
         }
         if has_content {
             append_content(&mut text, message.get("content").unwrap_or(&Json::Null));

@@ -74,14 +74,14 @@ pub(super) fn with_some_thinking(params: &mut Params, _: &Template) -> Result<()
     Ok(())
 }
 
-/// The name of the marker around the thinking of K2 Horizon.
-pub(super) fn horizon_thinking(params: &Params, template: &Template) -> Result<&'static str, Error> {
+/// The markers around the thinking of K2 Horizon.
+pub(super) fn horizon_markers(params: &Params, template: &Template) -> Result<[&'static str; 2], Error> {
     let effort = setting(&params.variables, "reasoning_effort", "high")?;
     let is_off = params.enable_thinking == Some(false) && template.contains("enable_thinking");
     Ok(match effort.as_bytes() {
-        b"medium" if !is_off => "ifm|think_fast",
-        b"low" if !is_off => "ifm|think_faster",
-        _ => "ifm|think",
+        b"medium" if !is_off => ["<ifm|think_fast>\n", "</ifm|think_fast>"],
+        b"low" if !is_off => ["<ifm|think_faster>\n", "</ifm|think_faster>"],
+        _ => ["<ifm|think>\n", "</ifm|think>"],
     })
 }
 

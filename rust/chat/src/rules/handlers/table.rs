@@ -3,7 +3,7 @@
 //! Source: `common_chat_try_specialized_template` in `common/chat.cpp`, and each handler's own file in
 //! `common/parsers`, of llama.cpp. Deviations: see [`super`].
 
-use super::{Form, Handler, Thinking, messages};
+use super::{Form, Handler, Rewrite, Thinking, messages};
 
 pub(super) const PLAIN: Handler<'static> = Handler {
     has: &[],
@@ -14,141 +14,133 @@ pub(super) const PLAIN: Handler<'static> = Handler {
     thinking: Thinking::Before(b"</think>"),
 };
 
+impl Handler<'static> {
+    /// The same for templates that have these texts.
+    const fn has(self, has: &'static [&'static str]) -> Self {
+        Self { has, ..self }
+    }
+
+    /// The same for templates that lack these texts.
+    const fn lacks(self, lacks: &'static [&'static str]) -> Self {
+        Self { lacks, ..self }
+    }
+
+    const fn rewrites(self, rewrite: Rewrite) -> Self {
+        Self { rewrite, ..self }
+    }
+
+    const fn form(self, form: Form) -> Self {
+        Self { form, ..self }
+    }
+
+    /// The same with what a continued message begins with.
+    const fn opens(self, opening: &'static str) -> Self {
+        Self { opening: opening.as_bytes(), ..self }
+    }
+
+    /// The same with what is written before and after thinking.
+    const fn around(self, opening: &'static str, closing: &'static str) -> Self {
+        self.opens(opening).thinking(Thinking::Before(closing.as_bytes()))
+    }
+
+    const fn thinking(self, thinking: Thinking<'static>) -> Self {
+        Self { thinking, ..self }
+    }
+}
+
 /// In the order in which they are tried.
 pub(super) const HANDLERS: &[Handler<'static>] = &[
     // Ministral 3, Magistral, Mistral Large 3.
-    Handler {
-        has: &["[SYSTEM_PROMPT]", "[TOOL_CALLS]", "[ARGS]"],
-        lacks: &["[CALL_ID]"],
-        rewrite: messages::as_blocks,
-        opening: b"[THINK]",
-        thinking: Thinking::Before(b"[/THINK]"),
-        ..PLAIN
-    },
+    PLAIN
+        .has(&["[SYSTEM_PROMPT]", "[TOOL_CALLS]", "[ARGS]"])
+        .lacks(&["[CALL_ID]"])
+        .rewrites(messages::as_blocks)
+        .around("[THINK]", "[/THINK]"),
     // LLM-jp 4.1.
-    Handler { has: &["chat_format=llm-jp-harmony-v1"], ..GPT_OSS },
+    GPT_OSS.has(&["chat_format=llm-jp-harmony-v1"]),
     GPT_OSS,
     // Muse Glimmer.
-    Handler {
-        has: &["<atem:function_calls>", "<|eom|>"],
-        opening: b"<|start|>assistant to=self<|message|>",
-        thinking: Thinking::Before(b"<|eom|><|start|>assistant to=user<|message|>"),
-        ..PLAIN
-    },
+    PLAIN
+        .has(&["<atem:function_calls>", "<|eom|>"])
+        .around("<|start|>assistant to=self<|message|>", "<|eom|><|start|>assistant to=user<|message|>"),
     // Functionary v3.2.
-    Handler {
-        has: &[">>>all", ">>>${recipient}"],
-        opening: b"<|start_header_id|>assistant<|end_header_id|>\n\n>>>all\n",
-        thinking: Thinking::Ignored,
-        ..PLAIN
-    },
+    PLAIN
+        .has(&[">>>all", ">>>${recipient}"])
+        .opens("<|start_header_id|>assistant<|end_header_id|>\n\n>>>all\n")
+        .thinking(Thinking::Ignored),
     // Kimi K2.
-    Handler {
-        has: &["<|tool_calls_section_begin|>", "<|tool_call_begin|>"],
-        opening: b"<|im_assistant|>assistant<|im_middle|><think>",
-        ..PLAIN
-    },
+    PLAIN
+        .has(&["<|tool_calls_section_begin|>", "<|tool_call_begin|>"])
+        .opens("<|im_assistant|>assistant<|im_middle|><think>"),
     // Kimi K3.
-    Handler {
-        has: &["<|open|>", "<|close|>", "<|end_of_msg|>"],
-        opening: b"<|open|>message role=\"assistant\"<|sep|><|open|>think<|sep|>",
-        thinking: Thinking::Before(b"<|close|>think<|sep|><|open|>response<|sep|>"),
-        ..PLAIN
-    },
+    PLAIN.has(&["<|open|>", "<|close|>", "<|end_of_msg|>"]).around(
+        "<|open|>message role=\"assistant\"<|sep|><|open|>think<|sep|>",
+        "<|close|>think<|sep|><|open|>response<|sep|>",
+    ),
     // K2 Horizon.
-    Handler {
-        has: &["<|ifm|im_start|>", "<ifm|tool_calls>"],
-        rewrite: messages::with_some_thinking,
-        form: Form::Horizon,
-        opening: b"<|ifm|im_start|>assistant\n",
-        ..PLAIN
-    },
+    PLAIN
+        .has(&["<|ifm|im_start|>", "<ifm|tool_calls>"])
+        .rewrites(messages::with_some_thinking)
+        .form(Form::Horizon)
+        .opens("<|ifm|im_start|>assistant\n"),
     // Ling 3.0, Bailing V3.
-    Handler { has: &["<role>ASSISTANT</role>", "<arg_key>"], opening: b"<role>ASSISTANT</role>\n<think>", ..PLAIN },
+    PLAIN.has(&["<role>ASSISTANT</role>", "<arg_key>"]).opens("<role>ASSISTANT</role>\n<think>"),
     // Cohere2 MoE, North Code.
-    Handler {
-        has: &["<|START_TEXT|>", "<|START_ACTION|>"],
-        opening: b"<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|><|START_THINKING|>",
-        thinking: Thinking::Before(b"<|END_THINKING|><|START_TEXT|>"),
-        ..PLAIN
-    },
+    PLAIN
+        .has(&["<|START_TEXT|>", "<|START_ACTION|>"])
+        .around("<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|><|START_THINKING|>", "<|END_THINKING|><|START_TEXT|>"),
     // LFM2.
-    Handler { has: &["<|tool_list_start|>", "<|tool_list_end|>"], ..LFM2 },
+    LFM2.has(&["<|tool_list_start|>", "<|tool_list_end|>"]),
     // LFM2.5.
-    Handler { has: &["List of tools: ["], lacks: &["<|tool_list_start|>"], ..LFM2 },
+    LFM2.has(&["List of tools: ["]).lacks(&["<|tool_list_start|>"]),
     // GigaChat 3.
-    Handler {
-        has: &["<|role_sep|>", "<|message_sep|>"],
-        lacks: &["<|function_call|>"],
-        opening: b"assistant<|role_sep|>\n",
-        thinking: Thinking::Ignored,
-        ..PLAIN
-    },
+    PLAIN
+        .has(&["<|role_sep|>", "<|message_sep|>"])
+        .lacks(&["<|function_call|>"])
+        .opens("assistant<|role_sep|>\n")
+        .thinking(Thinking::Ignored),
     // MiniMax-M3.
-    Handler {
-        has: &["]<]minimax[>[", "<tool_call>", "<invoke name="],
-        form: Form::Prompted,
-        opening: b"<mm:think>",
-        thinking: Thinking::Before(b"</mm:think>"),
-        ..PLAIN
-    },
+    PLAIN
+        .has(&["]<]minimax[>[", "<tool_call>", "<invoke name="])
+        .form(Form::Prompted)
+        .around("<mm:think>", "</mm:think>"),
     // DeepSeek V3.2.
-    Handler { has: &["dsml_token", "DSML", "function_calls"], ..DEEPSEEK },
+    DEEPSEEK.has(&["dsml_token", "DSML", "function_calls"]),
     // DeepSeek V4.
-    Handler {
-        has: &["dsml_token", "DSML", "tool_calls"],
-        rewrite: messages::with_sorted_answers,
-        form: Form::Closed,
-        ..DEEPSEEK
-    },
+    DEEPSEEK.has(&["dsml_token", "DSML", "tool_calls"]).rewrites(messages::with_sorted_answers).form(Form::Closed),
     // Gemma 4.
-    Handler { has: &["'<|tool_call>call:'", "{#- OpenAI Chat Completions:"], ..GEMMA4 },
-    Handler { has: &["'<|tool_call>call:'"], rewrite: messages::with_tool_responses, ..GEMMA4 },
+    GEMMA4.has(&["'<|tool_call>call:'", "{#- OpenAI Chat Completions:"]),
+    GEMMA4.has(&["'<|tool_call>call:'"]).rewrites(messages::with_tool_responses),
     // MiniCPM5.
-    Handler {
-        has: &["Tool usage guidelines:", "<function name=\"", "<param name=\""],
-        opening: b"<|im_start|>assistant\n<think>\n",
-        thinking: Thinking::Before(b"\n</think>\n\n"),
-        ..PLAIN
-    },
+    PLAIN
+        .has(&["Tool usage guidelines:", "<function name=\"", "<param name=\""])
+        .around("<|im_start|>assistant\n<think>\n", "\n</think>\n\n"),
     // TranslateGemma.
-    Handler {
-        has: &["[source_lang_code]", "[target_lang_code]"],
-        rewrite: messages::with_languages,
-        opening: b"<start_of_turn>model\n",
-        thinking: Thinking::Ignored,
-        ..PLAIN
-    },
+    PLAIN
+        .has(&["[source_lang_code]", "[target_lang_code]"])
+        .rewrites(messages::with_languages)
+        .opens("<start_of_turn>model\n")
+        .thinking(Thinking::Ignored),
     // Qwen3.5, Nemotron Nano 3, StepFun 3.5: as Qwen3-Coder, with thinking.
-    Handler {
-        has: &["<tool_call>", "<function=", "<parameter=", "<think>"],
-        opening: b"<|im_start|>assistant\n<think>\n",
-        thinking: Thinking::Before(b"\n</think>\n\n"),
-        ..QWEN3_CODER
-    },
-    Handler { has: &["<tool_call>", "<function=", "<parameter="], ..QWEN3_CODER },
+    QWEN3_CODER
+        .has(&["<tool_call>", "<function=", "<parameter=", "<think>"])
+        .around("<|im_start|>assistant\n<think>\n", "\n</think>\n\n"),
+    QWEN3_CODER.has(&["<tool_call>", "<function=", "<parameter="]),
 ];
 
-const GPT_OSS: Handler<'static> = Handler {
-    has: &["<|channel|>"],
-    rewrite: messages::with_thinking_for_content,
-    form: Form::Harmony,
-    opening: b"<|start|>assistant<|channel|>analysis<|message|>",
-    thinking: Thinking::Before(b"<|end|><|start|>assistant<|channel|>final<|message|>"),
-    ..PLAIN
-};
+const GPT_OSS: Handler<'static> = PLAIN
+    .has(&["<|channel|>"])
+    .rewrites(messages::with_thinking_for_content)
+    .form(Form::Harmony)
+    .around("<|start|>assistant<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>");
 
-const LFM2: Handler<'static> =
-    Handler { rewrite: messages::with_thinking, opening: b"<|im_start|>assistant\n<think>", ..PLAIN };
+const LFM2: Handler<'static> = PLAIN.rewrites(messages::with_thinking).opens("<|im_start|>assistant\n<think>");
 
-const DEEPSEEK: Handler<'static> = Handler { opening: "<｜Assistant｜><think>".as_bytes(), ..PLAIN };
+const DEEPSEEK: Handler<'static> = PLAIN.opens("<｜Assistant｜><think>");
 
-const GEMMA4: Handler<'static> =
-    Handler { form: Form::Gemma, opening: b"<|channel>thought\n", thinking: Thinking::Before(b"<channel|>"), ..PLAIN };
+const GEMMA4: Handler<'static> = PLAIN.form(Form::Gemma).around("<|channel>thought\n", "<channel|>");
 
-const QWEN3_CODER: Handler<'static> = Handler {
-    lacks: &["'<tool_call><function=' ~ tool_call.name ~ '>'"],
-    opening: b"<|im_start|>assistant\n",
-    thinking: Thinking::Dropped,
-    ..PLAIN
-};
+const QWEN3_CODER: Handler<'static> = PLAIN
+    .lacks(&["'<tool_call><function=' ~ tool_call.name ~ '>'"])
+    .opens("<|im_start|>assistant\n")
+    .thinking(Thinking::Dropped);

@@ -31,27 +31,19 @@ const TOOL: &str = r#"{"type": "function", "function": {
         "ARGUMENT_TWO_B": {"type": "string", "description": "Two"}}, "required": []}}}"#;
 
 /// Renders messages as they are, with two tools or none. The template is asked for an answer with thinking or without, or
-/// for none. `None` if it fails.
+/// for none.
 pub(super) fn rendered(
     scene: &mut Scene<'_>,
     messages: &[&str],
     has_tools: bool,
     asks: Option<bool>,
-) -> Result<Option<Vec<u8>>, Error> {
+) -> Result<Vec<u8>, Error> {
     let tools = ["FIRST_FUNCTION_F", "SECOND_FUNCTION_S"].map(|name| TOOL.replace("NAME", name));
-    let params = Params {
-        tools: if has_tools { Some(parsed(&tools)?) } else { None },
-        enable_thinking: Some(asks != Some(false)),
-        add_generation_prompt: asks.is_some(),
-        ..Params::default()
-    };
+    let tools = if has_tools { Some(parsed(&tools)?) } else { None };
+    let params = Params { tools, enable_thinking: Some(asks != Some(false)), ..Params::default() };
     let mut messages: Vec<Object> = Json::objects(&mut parsed(messages)?).map(std::mem::take).collect();
     content::adapt(&mut messages, scene.caps);
-    match render(scene, &params, messages, params.add_generation_prompt) {
-        Ok(text) => Ok(Some(text.into_bytes())),
-        Err(error @ Error::Limit { .. }) => Err(error),
-        Err(_) => Ok(None),
-    }
+    render(scene, &params, messages, asks.is_some()).map(Text::into_bytes)
 }
 
 fn parsed(values: &[impl AsRef<str>]) -> Result<Vec<Json>, Error> {
