@@ -130,7 +130,12 @@ impl<'p> Machine<'p> {
 
     /// The method or filter of a value that a name means.
     pub(super) fn method(&self, value: &Value, name: &[u8]) -> Outcome<Option<Native>> {
-        value.note(if name == b"selectattr" { mark::USED | mark::SELECTATTR } else { mark::USED });
+        let marks = match name {
+            b"selectattr" => mark::USED | mark::SELECTATTR,
+            b"array_access" => mark::USED | mark::ARRAY_ACCESS,
+            _ => mark::USED,
+        };
+        value.note(marks);
         methods::method(value, name)
     }
 
