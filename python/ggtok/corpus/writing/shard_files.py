@@ -109,7 +109,9 @@ class Part(io.BufferedWriter):
         self.digest.update(data)
         self._num_waiting += size
         if self._num_waiting >= SYNC_BYTES and hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(self.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)  # Linux begins to write, without waiting
+            # Linux begins to write, without waiting. It drops what it has written, and the next bytes get those pages,
+            # which the processor still has in its cache: without that, copying to them takes four times as long.
+            os.posix_fadvise(self.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             self._num_waiting = 0
         return size
 

@@ -29,7 +29,6 @@ class TokenWriter(ShardWriter):
         self._lengths = [np.empty(0, np.int32)]
 
     def write(self, table: pa.Table) -> None:
-        """As in `ShardWriter`."""
         for lengths, ids in lists(table[IDS]):
             self._ids.write(ids.astype(self._dtype, copy=False).data)
             self._lengths.append(lengths)

@@ -191,7 +191,7 @@ fn byte_tokens(vocabulary: &Vocabulary, ids: &[TokenId]) -> Result<Box<[TokenId;
 
 /// Whether a token text is UTF-8, surrogates included, with every code point in its shortest form.
 fn is_canonical(text: &[u8]) -> bool {
-    if std::str::from_utf8(text).is_ok() {
+    if utf8::is_valid(text) {
         return true;
     }
     utf8::code_points(text).all(|(code_point, range)| utf8::encode(code_point, &mut [0; 4]) == &text[range])

@@ -79,7 +79,7 @@ impl Charsmap {
             .filter(|(_, replacements)| !replacements.is_empty())
             .ok_or(damaged(0, CharsmapDamage::NoReplacements))?;
         let units = collect(array.as_chunks().0.iter().map(|unit| Unit(u32::from_le_bytes(*unit))));
-        let writes_utf8 = std::str::from_utf8(replacements).is_ok();
+        let writes_utf8 = utf8::is_valid(replacements);
         let map = Self { units, replacements: copied(replacements), has_inner_space: false, writes_utf8 };
         match map.check() {
             Ok((has_inner_space, starts_inside_char)) => {

@@ -25,7 +25,7 @@ use crate::encode::sink::Sink;
 use crate::encode::special::Item;
 use crate::encoder::Encoder;
 use crate::error::EncodeError;
-use crate::text::unicode::utf8::complete_len;
+use crate::text::unicode::utf8::{self, complete_len};
 use crate::token::TokenId;
 use crate::tokenizer::{EncodeOptions, MAX_TEXT, Tokenizer};
 use crate::work::interrupt;
@@ -215,7 +215,7 @@ fn encode_part<S: Sink>(
 ) {
     let text = &waiting.text[..];
     let complete = if is_end { text } else { &text[..complete_len(text)] };
-    let is_utf8 = std::str::from_utf8(complete).is_ok();
+    let is_utf8 = utf8::is_valid(complete);
     let fragment = Fragment { text, start: 0, after_special: true, continues: false, is_utf8 };
     let task = Task { vocabulary: tokenizer.vocabulary(), fragment, scratch, sink };
     let done = tokenizer.model().encode_part(task, is_end, progress);
