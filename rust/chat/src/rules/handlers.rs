@@ -6,13 +6,13 @@
 //! 3. The template is rendered; if a message is continued, with and without a generation prompt.
 //! 4. If a message is continued, its thinking and its content are written after the text, with markers around them.
 //!
-//! Source: `common_chat_try_specialized_template` in `common/chat.cpp` and the functions that it calls, in
-//! `common/parsers`, of llama.cpp. Deviations: 1. Only what makes the prompt: neither parsers nor grammars. So a request
-//! is rendered even if llama-server then refuses it, because it cannot make a grammar from a schema, or because its parser
-//! cannot continue what a message begins with. 2. The original always renders with and without a generation prompt, and
-//! fails if either does.
+//! Source: `common_chat_try_specialized_template` and `render_content` in `common/chat.cpp`, the functions that the first
+//! one calls, in `common/parsers`, and `generate_parser` in `common/chat-auto-parser-generator.cpp` of llama.cpp.
+//! Deviations: 1. Only what makes the prompt: neither parsers nor grammars. So a request is rendered even if llama-server
+//! then refuses it, because it cannot make a grammar from a schema, or because its parser cannot continue what a message
+//! begins with. 2. The original always renders with and without a generation prompt, and fails if either does. 3. The
+//! markers around a continued message count as written by the template, in the turn of this message.
 
-mod continued;
 mod messages;
 mod table;
 
@@ -22,7 +22,7 @@ use self::table::HANDLERS;
 use super::params::{Continuation, Params, Scene};
 use super::render::render;
 use crate::error::Error;
-use crate::json::Object;
+use crate::json::{Json, Object};
 use crate::language::Template;
 use crate::text::{Origin, Text, num_shared};
 
@@ -96,18 +96,75 @@ impl<'a> Handler<'a> {
         let messages = std::mem::take(&mut params.messages);
         let (mut prompt, asking) = renderings(scene, params, messages)?;
 
+        let asks = params.add_generation_prompt;
         let lacks_turn = self.form == Form::Gemma && prompt.as_bytes().ends_with(b"<turn|>\n");
-        if self.form == Form::Harmony && !params.add_generation_prompt {
+        let continued = params.continued.as_ref();
+        let turn = continued.and_then(|message| message.message).map_or(Origin::TEMPLATE, Origin::turn);
+        if self.form == Form::Harmony && !asks {
             replace_last(&mut prompt, b"<|return|>", b"<|end|>");
-        } else if lacks_turn && params.add_generation_prompt {
-            prompt.push(continued::MODEL_TURN, Origin::TEMPLATE);
+        } else if lacks_turn && (asks || continued.is_some()) {
+            prompt.push(b"<|turn>model\n", turn);
         }
-        if let Some(message) = &params.continued {
-            let text = self.continued(scene.template, params, message, &asking, lacks_turn)?;
-            scene.budget.bytes(text.len())?;
-            prompt.append(&text);
-        }
+        let text = self.continued(scene.template, params, &asking, turn)?;
+        scene.budget.bytes(text.len())?;
+        prompt.append(&text);
         Ok(prompt)
+    }
+
+    /// What is written for the message that is continued, if one is. `asking` is how the template asks for an answer.
+    fn continued(&self, template: &Template, params: &Params, asking: &Text, turn: Origin) -> Result<Text, Error> {
+        let mut text = Text::default();
+        let Some(message) = &params.continued else { return Ok(text) };
+        let given = message.text("reasoning_content");
+        let mut opening = self.opening.to_vec();
+        let mut thinking = self.thinking;
+        match self.form {
+            Form::Prompted => text.append(asking),
+            Form::Found => {
+                text.append(asking);
+                let begun = memmem::find(asking.as_bytes(), &opening).filter(|_| !opening.is_empty());
+                text.truncate(begun.unwrap_or(asking.len()));
+            }
+            Form::Closed if given.is_none() => {
+                (opening, thinking) = ("<｜Assistant｜></think>".into(), Thinking::Dropped);
+            }
+            Form::Horizon => {
+                let [start, end] = messages::horizon_markers(params, template)?;
+                opening.extend_from_slice(start.as_bytes());
+                thinking = Thinking::Before(end.as_bytes());
+            }
+            _ => {}
+        }
+        text.push(&opening, turn);
+
+        let has_content = match params.continuation {
+            _ if thinking == Thinking::Ignored => true,
+            // The thinking is continued if there is nothing else in the message.
+            Continuation::Auto => given.is_none() || !message.text("content").is_some_and(Text::is_empty),
+            asked => asked == Continuation::Content,
+        };
+        if let Thinking::Before(closing) = thinking {
+            given.iter().for_each(|thinking| text.append(thinking));
+            text.push(if has_content { closing } else { b"" }, turn);
+        }
+        if has_content {
+            append_content(&mut text, message.get("content").unwrap_or(&Json::Null));
+        }
+        Ok(text)
+    }
+}
+
+/// Appends a content: `render_content`. Parts that are not text are left out.
+fn append_content(text: &mut Text, content: &Json) {
+    content.as_text().iter().for_each(|content| text.append(content));
+    let mut is_empty = true;
+    let parts = content.as_array().unwrap_or_default().iter();
+    for part in parts.filter(|part| part.is("type", "text")).filter_map(|part| part.text("text")) {
+        if !is_empty {
+            text.push(b"\n\n", text.last_origin());
+        }
+        is_empty &= part.is_empty();
+        text.append(part);
     }
 }
 

@@ -165,9 +165,7 @@ fn continuation(value: Option<&Json>) -> Result<Continuation, Error> {
 fn enable_thinking(body: &Json, variables: &mut Object) -> Result<Option<bool>, Error> {
     let mut enabled = match variables.get("enable_thinking") {
         Some(Json::Bool(enabled)) => Some(*enabled),
-        Some(Json::String(_)) => {
-            return Err(Error::request("chat_template_kwargs.enable_thinking", "expected a boolean, got a string"));
-        }
+        Some(text @ Json::String(_)) => return Err(text.is_not("a boolean", "chat_template_kwargs.enable_thinking")),
         _ => None,
     };
     match body.get("reasoning_effort") {

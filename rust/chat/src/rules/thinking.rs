@@ -59,7 +59,7 @@ impl Thinking {
 
     /// Reads the markers around the thought in a text, or only the one after it.
     fn read(&mut self, text: &[u8], budget: &mut Budget) -> Result<(), Error> {
-        match markers::around(text, THINKING.as_bytes(), budget)? {
+        match markers::around(text, THINKING, budget)? {
             Some([before, after]) => {
                 self.start = text[before].to_vec();
                 self.end = text[after].to_vec();
@@ -94,8 +94,7 @@ impl Thinking {
 fn in_answers(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error> {
     let without = rendered(scene, &[USER, ANSWER], false, None)?;
     let with = rendered(scene, &[USER, THOUGHTFUL], false, None)?;
-    let thought = THINKING.as_bytes();
-    if memmem::find(differing(&without, &with).1, thought).is_none() {
+    if memmem::find(differing(&without, &with).1, THINKING).is_none() {
         return Ok(());
     }
     thinking.read(&with, scene.budget)
@@ -103,7 +102,7 @@ fn in_answers(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Erro
 
 /// The marker after the first place where the thought stands.
 fn after_thought(text: &[u8]) -> Option<Vec<u8>> {
-    let at = memmem::find(text, THINKING.as_bytes())?;
+    let at = memmem::find(text, THINKING)?;
     let marker = markers::following(text, at + THINKING.len())?;
     Some(text[marker].trim_ascii_start().to_vec())
 }
@@ -129,13 +128,12 @@ fn in_questions(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Er
         (false, false) => {
             // The texts differ in more than their ends.
             let found = added_markers(&on, &off).or_else(|| added_markers(&off, &on));
-            if let Some((start, end)) = found {
-                if thinking.start.is_empty() {
-                    thinking.start = start;
-                }
-                if thinking.end.is_empty() {
-                    thinking.end = end;
-                }
+            let (start, end) = found.unwrap_or_default();
+            if thinking.start.is_empty() {
+                thinking.start = start;
+            }
+            if thinking.end.is_empty() {
+                thinking.end = end;
             }
         }
         _ => {}
@@ -161,8 +159,7 @@ fn in_calls(scene: &mut Scene<'_>, thinking: &mut Thinking) -> Result<(), Error>
     }
     let answer = rendered(scene, &[USER, THOUGHTFUL], true, None)?;
     let call = rendered(scene, &[USER, CALL], true, None)?;
-    let thought = THINKING.as_bytes();
-    if memmem::find(&answer, thought).is_some() || memmem::find(&call, thought).is_none() {
+    if memmem::find(&answer, THINKING).is_some() || memmem::find(&call, THINKING).is_none() {
         return Ok(());
     }
     thinking.exists = true;

@@ -17,12 +17,9 @@ pub(crate) fn read(tools: Option<&Json>) -> Result<Option<Vec<Json>>, Error> {
 
 fn read_tool(tool: &Json) -> Result<Json, Error> {
     content::check_function(tool, "a tool")?;
-    let Some(function) = tool.get("function") else {
-        return Err(Error::request("", "a tool must have a function"));
-    };
-    let Some(name) = tool.string("function.name")?.cloned() else {
-        return Err(Error::request("function", "a function must be an object with a name"));
-    };
+    let function = tool.get("function").ok_or_else(|| Error::request("", "a tool must have a function"))?;
+    let no_name = || Error::request("function", "a function must be an object with a name");
+    let name = tool.string("function.name")?.ok_or_else(no_name)?.clone();
     let description = tool.string("function.description")?.cloned().unwrap_or_default();
     let parameters = function.get("parameters").cloned().unwrap_or_else(|| Object::default().into());
     let function = [("name", name.into()), ("description", description.into()), ("parameters", parameters)];

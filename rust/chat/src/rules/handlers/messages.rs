@@ -87,14 +87,9 @@ pub(super) fn horizon_markers(params: &Params, template: &Template) -> Result<[&
 
 /// A variable of the template's that must be a string if it is there.
 fn setting(variables: &Object, name: &str, default: &'static str) -> Result<Text, Error> {
-    match variables.get(name) {
-        None => Ok(default.into()),
-        Some(Json::String(text)) => Ok(text.clone()),
-        Some(other) => {
-            let problem = format!("this template takes a string, not {}", other.kind());
-            Err(Error::request(format!("chat_template_kwargs.{name}"), problem))
-        }
-    }
+    let Some(value) = variables.get(name) else { return Ok(default.into()) };
+    let is_not_text = || value.is_not("a string", &format!("chat_template_kwargs.{name}"));
+    value.as_text().cloned().ok_or_else(is_not_text)
 }
 
 /// Contents of users become one part, with the languages between which it is to be translated.

@@ -11,7 +11,7 @@ use crate::rules::render::render;
 use crate::text::Text;
 
 /// What the model thinks.
-pub(super) const THINKING: &str = "THOUGHT_BEGINS a thought END_T";
+pub(super) const THINKING: &[u8] = b"THOUGHT_BEGINS a thought END_T";
 
 /// What the user asks.
 pub(super) const USER: &str = r#"{"role": "user", "content": "QUESTION_BEGINS a question END_Q"}"#;
