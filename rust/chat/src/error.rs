@@ -78,15 +78,13 @@ pub enum Error {
 impl Error {
     /// What is wrong with the template, to be said after its name, and where; `None` if something else is wrong.
     pub fn of_template(&self) -> Option<(String, Option<Position>)> {
-        match self {
-            Self::Syntax { problem, position } => Some((format!("it has a syntax error: {problem}"), Some(*position))),
-            Self::Template { problem, position } => Some((problem.clone(), Some(*position))),
-            Self::Raised { problem, position } => {
-                Some((format!("it refuses these messages: {problem}"), Some(*position)))
-            }
-            Self::Mask { .. } | Self::Limit { .. } => Some((self.to_string(), None)),
-            Self::Request { .. } | Self::Encode(_) | Self::Control { .. } => None,
-        }
+        Some(match self {
+            Self::Syntax { problem, position } => (format!("it has a syntax error: {problem}"), Some(*position)),
+            Self::Template { problem, position } => (problem.clone(), Some(*position)),
+            Self::Raised { problem, position } => (format!("it refuses these messages: {problem}"), Some(*position)),
+            Self::Mask { .. } | Self::Limit { .. } => (self.to_string(), None),
+            Self::Request { .. } | Self::Encode(_) | Self::Control { .. } => return None,
+        })
     }
 
     /// An error about a field of the request.

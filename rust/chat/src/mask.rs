@@ -181,9 +181,7 @@ impl Conversation<'_> {
 
         // Up to where the message alone is written differently, and from its next string on.
         let alone = (self.render)(at + 1, false)?;
-        let Some(own) = self.regions(&alone)[at].clone() else {
-            return Err(Error::Mask { message: at });
-        };
+        let own = self.regions(&alone)[at].clone().ok_or(Error::Mask { message: at })?;
         let own = (own.start + shared).min(alone.len());
         let same = start + num_shared(&self.bytes()[start..region.end], &alone.as_bytes()[own..]);
         let first = start..self.without_blanks(start..self.last_tag(same).max(start));
@@ -204,12 +202,8 @@ impl Conversation<'_> {
 
     /// The last place up to `at` where a word or a tag ends that the template writes.
     fn last_tag(&self, at: usize) -> usize {
-        match self.text.run_at(at) {
-            Some((run, origin)) if !origin.is_caller() => {
-                run.start + boundary(&self.bytes()[run.start..], at - run.start)
-            }
-            _ => at,
-        }
+        let run = self.text.run_at(at).filter(|(_, origin)| !origin.is_caller());
+        run.map_or(at, |(run, _)| run.start + boundary(&self.bytes()[run.start..], at - run.start))
     }
 
     /// The end of a range without white space that the template wrote there.

@@ -111,11 +111,6 @@ impl Text {
         Self { bytes: bytes.into(), first: origin, rest: Vec::new() }
     }
 
-    /// An empty text with room for `capacity` bytes.
-    pub(crate) fn with_capacity(capacity: usize) -> Self {
-        Self { bytes: Vec::with_capacity(capacity), ..Self::default() }
-    }
-
     /// A text that the template wrote.
     pub fn template(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(bytes, Origin::TEMPLATE)

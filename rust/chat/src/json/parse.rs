@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::{Json, Object};
@@ -78,20 +79,15 @@ impl<'de> Visitor<'de> for Reader {
         Ok(Json::String(Text::new(string, Origin::CALLER)))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Json, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = access.next_element()? {
-            items.push(item);
-        }
-        Ok(Json::Array(items))
+    fn visit_seq<A: SeqAccess<'de>>(self, access: A) -> Result<Json, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(access)).map(Json::Array)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Json, A::Error> {
         let mut object = Object::default();
         let mut places = BTreeMap::<String, usize>::new();
-        while let Some(key) = access.next_key::<String>()? {
+        while let Some((key, value)) = access.next_entry::<String, _>()? {
             let text = Text::new(key.as_bytes(), Origin::CALLER);
-            let value = access.next_value()?;
             match *places.entry(key).or_insert(object.len()) {
                 new if new == object.len() => object.push(text, value),
                 known => object.entries[known].1 = value,

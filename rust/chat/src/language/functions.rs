@@ -106,28 +106,25 @@ fn to_object(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
         entries.set(key.clone(), value.clone());
         Ok(())
     };
-    let rest = match args.values.as_slice() {
-        [Value::Array(pairs), rest @ ..] => {
-            for pair in pairs.items.borrow().iter() {
-                let Value::Array(pair) = pair else {
-                    return failed(format!("{} is not a pair of a key and a value", pair.type_name()));
-                };
-                let [key, value] = &pair.items.borrow()[..] else {
-                    return failed("an array that is not a pair of a key and a value");
-                };
-                add(key, value)?;
+    for (at, value) in args.values.iter().enumerate() {
+        match value {
+            Value::Array(pairs) if at == 0 => {
+                for pair in pairs.items.borrow().iter() {
+                    let Value::Array(pair) = pair else {
+                        return failed(format!("{} is not a pair of a key and a value", pair.type_name()));
+                    };
+                    let [key, value] = &pair.items.borrow()[..] else {
+                        return failed("an array that is not a pair of a key and a value");
+                    };
+                    add(key, value)?;
+                }
             }
-            rest
+            Value::Object(object) if at == 0 => {
+                object.entries.borrow().iter().try_for_each(|(key, value)| add(key, value))?;
+            }
+            Value::KwArg(argument) => add(&Value::String(argument.name.clone()), &argument.value)?,
+            _ => return args.expected("keyword arguments", &value.type_name()),
         }
-        [Value::Object(object), rest @ ..] => {
-            object.entries.borrow().iter().try_for_each(|(key, value)| add(key, value))?;
-            rest
-        }
-        rest => rest,
-    };
-    for value in rest {
-        let Value::KwArg(argument) = value else { return args.expected("keyword arguments", &value.type_name()) };
-        add(&Value::String(argument.name.clone()), &argument.value)?;
     }
     Ok(Value::object(entries))
 }

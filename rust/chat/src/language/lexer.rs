@@ -153,7 +153,6 @@ impl Lexer<'_> {
         if text.is_empty() {
             return false;
         }
-        let text = text.to_vec();
         self.push(Kind::Text, text, start);
         true
     }

@@ -161,7 +161,11 @@ impl<'p> Machine<'p> {
 
     fn write_text(&mut self, text: &Text) -> Outcome<()> {
         self.run.budget.bytes(text.num_bytes())?;
-        self.out.append_as(text, written(self.turn, self.generation));
+        // Text that the template writes in the turn of no message is text of the current turn.
+        self.out.append_as(text, |origin| {
+            let origin = if origin.is_caller() || origin.message().is_some() { origin } else { self.turn };
+            if self.generation > 0 { origin.generated() } else { origin }
+        });
         Ok(())
     }
 
@@ -214,13 +218,11 @@ impl<'p> Machine<'p> {
 
     fn if_block(&mut self, branches: &'p [(Expression, Vec<Statement>)], otherwise: &'p [Statement]) -> Outcome<()> {
         for (condition, body) in branches {
-            let holds = self.at(condition.at, |machine| machine.evaluate(condition)?.as_bool())?;
-            if holds {
+            if self.at(condition.at, |machine| machine.evaluate(condition)?.as_bool())? {
                 return self.at(condition.at, |machine| machine.block(body));
             }
         }
-        let at = branches[0].0.at;
-        self.at(at, |machine| machine.block(otherwise))
+        self.at(branches[0].0.at, |machine| machine.block(otherwise))
     }
 
     fn set(&mut self, [target, value]: &'p [Expression; 2]) -> Outcome<()> {
@@ -263,13 +265,5 @@ impl<'p> Machine<'p> {
             (Node::Tuple(_), _) => failed(format!("cannot unpack {}", value.type_name())),
             _ => failed("cannot assign to this"),
         }
-    }
-}
-
-/// The origins of what is written in a turn: text that the template writes in none is text of this one.
-fn written(turn: Origin, generation: usize) -> impl Fn(Origin) -> Origin {
-    move |origin| {
-        let origin = if origin.is_caller() || origin.message().is_some() { origin } else { turn };
-        if generation > 0 { origin.generated() } else { origin }
     }
 }

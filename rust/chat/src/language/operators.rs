@@ -122,16 +122,16 @@ fn repeat(run: &mut Run<'_>, text: &Text, count: i64) -> Outcome<Value> {
 
 /// Whether two values are equal: `==`. Arrays and objects are only if they are hashable.
 pub(crate) fn equal(run: &mut Run<'_>, a: &Value, b: &Value) -> Outcome<bool> {
-    Ok(match (a, b) {
-        (Value::String(left), Value::String(right)) => {
-            run.budget.steps(1 + left.text.len().min(right.text.len()) / 64)?;
-            a == b
+    let are_comparable = match (a, b) {
+        (Value::String(a), Value::String(b)) => {
+            run.budget.steps(1 + a.text.len().min(b.text.len()) / 64).map(|()| true)?
         }
         (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
-            is_hashable(run, a, 0)? && is_hashable(run, b, 0)? && a == b
+            is_hashable(run, a, 0)? && is_hashable(run, b, 0)?
         }
-        _ => a == b,
-    })
+        _ => true,
+    };
+    Ok(are_comparable && a == b)
 }
 
 /// Whether a value can be looked up. Arrays and objects can if everything in them can: inside others, they can only if
@@ -142,15 +142,19 @@ pub(crate) fn equal(run: &mut Run<'_>, a: &Value, b: &Value) -> Outcome<bool> {
 pub(crate) fn is_hashable(run: &mut Run<'_>, value: &Value, depth: usize) -> Outcome<bool> {
     check_depth(depth)?;
     run.budget.steps(1 + depth)?;
-    match value {
+    let inner: Vec<Value> = match value {
         Value::String(string) => return Ok(run.budget.steps(string.text.len() / 64).map(|()| true)?),
         Value::Undefined(_) | Value::Function(_) => return Ok(false),
         Value::Array(array) if depth > 0 && !array.is_tuple => return Ok(false),
         Value::Object(_) if depth > 0 => return Ok(false),
-        _ => {}
-    }
-    for inner in &value.inner() {
-        if !is_hashable(run, inner, depth + 1)? {
+        Value::Array(array) => array.items.borrow().clone(),
+        Value::Object(object) => {
+            object.entries.borrow().iter().flat_map(|(key, value)| [key, value]).cloned().collect()
+        }
+        _ => return Ok(true),
+    };
+    for value in &inner {
+        if !is_hashable(run, value, depth + 1)? {
             return Ok(false);
         }
     }
@@ -203,12 +207,11 @@ pub(crate) fn compare(run: &mut Run<'_>, a: &Value, b: &Value, op: Operator) -> 
     run.budget.steps(1)?;
     let holds = match (a, b) {
         (Int(..) | Float(..), Int(..) | Float(..)) => holds(op, &a.as_float()?, &b.as_float()?),
-        (String(a), String(b)) => {
-            run.budget.steps(a.text.len().min(b.text.len()) / 64)?;
-            holds(op, a.text.as_bytes(), b.text.as_bytes())
+        (String(_) | Int(..) | Float(..), String(_) | Int(..) | Float(..)) => {
+            let (a, b) = (a.as_text(run)?, b.as_text(run)?);
+            run.budget.steps(a.len().min(b.len()) / 64)?;
+            holds(op, a.as_bytes(), b.as_bytes())
         }
-        (String(a), Int(..) | Float(..)) => holds(op, a.text.as_bytes(), b.as_text(run)?.as_bytes()),
-        (Int(..) | Float(..), String(b)) => holds(op, a.as_text(run)?.as_bytes(), b.text.as_bytes()),
         (Bool(a), Bool(b)) if matches!(op, "==" | "!=") => holds(op, a, b),
         (Bool(_), Bool(_)) => return failed("booleans have no order"),
         _ => None,

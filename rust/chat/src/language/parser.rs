@@ -162,14 +162,10 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn close(&mut self) -> Result<(), Error> {
-        self.expect("%}")
-    }
-
     /// Statements up to `{% end %}`.
     fn body_up_to(&mut self, end: &str) -> Result<Vec<Statement>, Error> {
         let (body, _) = self.body(&[end])?;
-        self.close()?;
+        self.expect("%}")?;
         Ok(body)
     }
 
@@ -187,12 +183,12 @@ impl<'s> Parser<'s> {
             b"call" => self.call_block(at),
             b"filter" => {
                 let filter = self.called()?;
-                self.close()?;
+                self.expect("%}")?;
                 let body = Expression { at, node: Node::Captured(self.body_up_to("endfilter")?) };
                 Ok(Statement::Write(Expression { at, node: self.filter(body, filter) }))
             }
-            b"break" => self.close().map(|()| Statement::Break),
-            b"continue" => self.close().map(|()| Statement::Continue),
+            b"break" => self.expect("%}").map(|()| Statement::Break),
+            b"continue" => self.expect("%}").map(|()| Statement::Continue),
             b"generation" | b"endgeneration" => {
                 // llama.cpp skips a token without looking at it.
                 self.at += 1;
@@ -211,7 +207,7 @@ impl<'s> Parser<'s> {
         loop {
             self.operators = 0;
             let condition = self.expression()?;
-            self.close()?;
+            self.expect("%}")?;
             let (body, end) = self.body(&["elif", "else", "endif"])?;
             branches.push((condition, body));
             if end != "elif" {
@@ -222,7 +218,7 @@ impl<'s> Parser<'s> {
 
     /// What is between `{% else`, if that is what a body ends with, and the end of the block.
     fn otherwise(&mut self, body_end: &str, end: &str) -> Result<Vec<Statement>, Error> {
-        self.close()?;
+        self.expect("%}")?;
         if body_end == "else" { self.body_up_to(end) } else { Ok(Vec::new()) }
     }
 
@@ -240,7 +236,7 @@ impl<'s> Parser<'s> {
             }
             _ => (items, None),
         };
-        self.close()?;
+        self.expect("%}")?;
         let (body, end) = self.body(&["endfor", "else"])?;
         let otherwise = self.otherwise(end, "endfor")?;
         Ok(Statement::For(Box::new(For { at, variable, items, condition, body, otherwise })))
@@ -252,10 +248,10 @@ impl<'s> Parser<'s> {
         let value = if self.takes("=") {
             self.sequence(Self::expression)?
         } else {
-            self.close()?;
+            self.expect("%}")?;
             Expression { at, node: Node::Captured(self.body(&["endset"])?.0) }
         };
-        self.close()?;
+        self.expect("%}")?;
         Ok(Statement::Set(at, Box::new([target, value])))
     }
 
@@ -263,7 +259,7 @@ impl<'s> Parser<'s> {
         let target = self.primary()?;
         self.set(&target);
         let parameters = self.parameters()?;
-        self.close()?;
+        self.expect("%}")?;
         let body = self.body_up_to("endmacro")?;
         let node = match target.node {
             Node::Name(name) => {
@@ -284,7 +280,7 @@ impl<'s> Parser<'s> {
         let name = self.name(b"caller");
         self.program.names[name as usize].is_set = true;
         let arguments = self.arguments()?;
-        self.close()?;
+        self.expect("%}")?;
         let body = self.body_up_to("endcall")?;
         self.program.macros.push(Macro { at, name, parameters, body });
         let node = Node::CallBlock(self.program.macros.len() - 1, callee, arguments);

@@ -79,9 +79,6 @@ impl Layout {
 
     fn written(&self, run: &mut Run<'_>, value: &Value) -> Outcome<Text> {
         let mut writer = Writer { run, out: Text::default(), layout: self };
-        if self.is_read {
-            value.note(mark::USED);
-        }
         writer.value(value, 0)?;
         Ok(writer.out)
     }
@@ -110,11 +107,21 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// A value that is not inside another. As Python shows it, a string is written with its parts.
+    fn between(&mut self, before: &str, text: &Text, after: &str) -> Outcome<()> {
+        self.write_str(before)?;
+        self.write_text(text)?;
+        self.write_str(after)
+    }
+
+    /// A value. As Python shows it, a string inside another value has quotes, and one that is not is written with its
+    /// parts.
     fn value(&mut self, value: &Value, depth: usize) -> Outcome<()> {
         check_depth(depth)?;
         self.run.budget.steps(1)?;
         let layout = self.layout;
+        if layout.is_read {
+            value.note(mark::USED);
+        }
         match value {
             Value::Bool(value) => {
                 let [no, yes] = if layout.is_json { ["false", "true"] } else { ["False", "True"] };
@@ -129,7 +136,7 @@ impl Writer<'_, '_> {
                     (true, 1) => ["(", ",)"],
                     (true, _) => ["(", ")"],
                 };
-                self.items(brackets, &items, depth, |writer, item| writer.item(item, depth + 1))
+                self.items(brackets, &items, depth, |writer, item| writer.value(item, depth + 1))
             }
             Value::Object(object) => {
                 let entries = object.entries.borrow();
@@ -138,46 +145,30 @@ impl Writer<'_, '_> {
                         let key = key.as_text(writer.run)?;
                         writer.quoted(&key)?;
                     } else {
-                        writer.item(key, depth + 1)?;
+                        writer.value(key, depth + 1)?;
                     }
                     writer.write_text(&layout.key_separator)?;
-                    writer.item(value, depth + 1)
+                    writer.value(value, depth + 1)
                 })
             }
-            Value::String(string) if layout.is_json => self.quoted(&string.text),
+            Value::String(string) if layout.is_json || depth > 0 && string.text.as_bytes().contains(&b'\'') => {
+                self.quoted(&string.text)
+            }
             _ if layout.is_json => self.write_str("null"),
+            Value::String(string) if depth > 0 => self.between("'", &string.text, "'"),
             Value::String(string) => self.parts(&string.text),
             Value::Undefined(Some(hint)) if !hint.text.is_empty() => {
-                self.write_str("Undefined (hint: '")?;
-                self.write_text(&hint.text)?;
-                self.write_str("')")
+                self.between("Undefined (hint: '", &hint.text, "')")
             }
             Value::Function(function) => {
-                self.write_str("Function<")?;
-                self.write_text(&function.name.text)?;
-                self.write_str(">(")?;
-                function.this.iter().try_for_each(|this| self.value(this, depth + 1))?;
+                self.between("Function<", &function.name.text, ">(")?;
+                match &function.this {
+                    Some(Value::String(this)) => self.parts(&this.text)?,
+                    this => this.iter().try_for_each(|this| self.value(this, depth + 1))?,
+                }
                 self.write_str(")")
             }
             Value::Undefined(_) | Value::None | Value::KwArg(_) => self.write_str(&value.type_name()),
-        }
-    }
-
-    /// A value inside another.
-    fn item(&mut self, value: &Value, depth: usize) -> Outcome<()> {
-        if self.layout.is_read {
-            value.note(mark::USED);
-        }
-        match value {
-            Value::String(string) if self.layout.is_json || string.text.as_bytes().contains(&b'\'') => {
-                self.quoted(&string.text)
-            }
-            Value::String(string) => {
-                self.write_str("'")?;
-                self.write_text(&string.text)?;
-                self.write_str("'")
-            }
-            _ => self.value(value, depth),
         }
     }
 

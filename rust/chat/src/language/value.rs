@@ -59,16 +59,13 @@ impl Str {
 
     /// The string with more after it: the same one if nothing else holds it.
     pub(crate) fn appended(mut this: Rc<Self>, more: &Text) -> Rc<Self> {
-        if let Some(Self { text, .. }) = Rc::get_mut(&mut this) {
-            let before = Self::cost(text);
-            text.append(more);
-            hold(before, Self::cost(text));
-            return this;
-        }
-        let mut text = Text::with_capacity(2 * (this.text.len() + more.len()));
-        text.append(&this.text);
+        let Some(Self { text, .. }) = Rc::get_mut(&mut this) else {
+            return Self::appended(Self::new(this.text.clone()), more);
+        };
+        let before = Self::cost(text);
         text.append(more);
-        Self::new(text)
+        hold(before, Self::cost(text));
+        this
     }
 
     /// What a string of this text takes.
@@ -358,17 +355,6 @@ pub(crate) fn int_to_float(value: i64) -> f64 {
 }
 
 impl Value {
-    /// The items of an array, or the keys and values of an object.
-    pub(crate) fn inner(&self) -> Vec<Self> {
-        match self {
-            Self::Array(array) => array.items.borrow().clone(),
-            Self::Object(object) => {
-                object.entries.borrow().iter().flat_map(|(key, value)| [key, value]).cloned().collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
     /// Empties an array or an object, which may hold itself.
     pub(super) fn empty(&self) {
         match self {

@@ -27,10 +27,9 @@ pub(crate) fn method(name: &[u8]) -> Option<Native> {
         b"pop" => pop,
         b"sort" => sort,
         b"reverse" => |run, args| {
-            let array = args.array(0)?;
-            let mut items = copy(run, array)?;
+            let mut items = copy(run, args.array(0)?)?;
             items.reverse();
-            Ok(Value::sequence(items, array.is_tuple))
+            Ok(Value::sequence(items, args.array(0)?.is_tuple))
         },
         b"min" => |run, args| extreme(run, args, "<"),
         b"max" => |run, args| extreme(run, args, ">"),
@@ -69,10 +68,8 @@ fn attribute_of(run: &mut Run<'_>, value: &Value, attribute: &Value, missing: &V
 
 /// What an item is joined or ordered by: an attribute of it, or the item itself if none is named.
 fn key_of(run: &mut Run<'_>, item: &Value, attribute: &Value) -> Outcome<Value> {
-    match attribute {
-        Value::Undefined(_) => Ok(item.clone()),
-        _ => attribute_of(run, item, attribute, &Value::UNDEFINED),
-    }
+    let missing = if attribute.is_undefined() { item } else { &Value::UNDEFINED };
+    attribute_of(run, item, attribute, missing)
 }
 
 /// A string of digits as a number.
@@ -130,10 +127,7 @@ fn select(run: &mut Run<'_>, args: &Args, wanted: bool) -> Outcome<Value> {
 fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     args.check_len(1, 3)?;
     let items = args.array(0)?.items.borrow();
-    let separator = match args.named("d", 1) {
-        Value::Undefined(_) => Text::default(),
-        separator => separator.as_text(run)?.into_owned(),
-    };
+    let separator = args.named_or("d", 1, Value::string("")).as_text(run)?.into_owned();
     let attribute = args.named("attribute", 2);
     let mut joined = Text::default();
     for (at, item) in items.iter().enumerate() {
@@ -219,9 +213,7 @@ fn extreme(run: &mut Run<'_>, args: &Args, comparison: Operator) -> Outcome<Valu
     args.check_len(1, 4)?;
     let attribute = args.named("attribute", 2);
     let items = args.array(0)?.items.borrow();
-    let Some(mut best) = items.first() else {
-        return Ok(Value::UNDEFINED);
-    };
+    let mut best = items.first().unwrap_or(&Value::UNDEFINED);
     // The first item is compared with itself, which fails if it is a boolean.
     for item in items.iter() {
         if compare_keys(run, item, best, &attribute, comparison)? {

@@ -4,28 +4,20 @@
 
 use super::super::failure::Outcome;
 use super::super::show::{string, tojson};
-use super::super::value::{Native, Value, float_to_int};
+use super::super::value::{Args, Native, Value, float_to_int};
 use crate::text::{Origin, Text};
 
 pub(crate) fn method(value: &Value, name: &[u8]) -> Option<Native> {
     use Value::{Bool, Float, Int, None, Undefined};
 
     Some(match (value, name) {
-        (Int(..) | Float(..), b"abs") => |_, args| match args.at(0)? {
-            Int(value, origin) => Ok(Int(value.wrapping_abs(), *origin)),
-            this => map_float(this, |value| if value < 0.0 { -value } else { value }),
-        },
-        (Int(..) | Float(..), b"int") => |_, args| match args.at(0)? {
-            Float(value, origin) => Ok(Int(float_to_int(*value), *origin)),
-            int => Ok(int.clone()),
-        },
-        (Int(..) | Float(..), b"float") => |_, args| match args.at(0)? {
-            Int(value, origin) => Ok(Float(*value as f64, *origin)),
-            this => map_float(this, |value| value),
-        },
+        (Int(..), b"abs") => |_, args| number(args, Int, |this| this.as_int().map(i64::wrapping_abs)),
+        (Float(..), b"abs") => |_, args| number(args, Float, |this| this.as_float().map(absolute)),
+        (Int(..) | Bool(_), b"int") => |_, args| number(args, Int, Value::as_int),
+        (Float(..), b"int") => |_, args| number(args, Int, |this| this.as_float().map(float_to_int)),
+        (Int(..) | Bool(_), b"float") => |_, args| number(args, Float, |this| this.as_int().map(|int| int as f64)),
+        (Float(..), b"float") => |_, args| number(args, Float, Value::as_float),
         (Int(..) | Float(..), b"safe" | b"string") => tojson,
-        (Bool(_), b"int") => |_, args| Ok(Value::int(args.at(0)?.as_int()?)),
-        (Bool(_), b"float") => |_, args| Ok(Float(args.at(0)?.as_int()? as f64, Origin::TEMPLATE)),
         (Bool(_) | None, b"safe") => string,
         (Undefined(_), b"first" | b"last" | b"max" | b"min") => |_, _| Ok(Value::UNDEFINED),
         (Undefined(_), b"length" | b"sum" | b"wordcount") => |_, _| Ok(Value::int(0)),
@@ -43,6 +35,13 @@ pub(crate) fn method(value: &Value, name: &[u8]) -> Option<Native> {
     })
 }
 
-fn map_float(this: &Value, function: fn(f64) -> f64) -> Outcome<Value> {
-    Ok(Value::Float(function(this.as_float()?), this.number_origin()))
+/// The number that is made of a value, with the value's origin.
+fn number<N>(args: &Args, made: fn(N, Origin) -> Value, read: fn(&Value) -> Outcome<N>) -> Outcome<Value> {
+    let this = args.at(0)?;
+    Ok(made(read(this)?, this.number_origin()))
+}
+
+/// The sign of a zero or a NaN stays.
+fn absolute(value: f64) -> f64 {
+    if value < 0.0 { -value } else { value }
 }

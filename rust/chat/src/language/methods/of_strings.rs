@@ -55,19 +55,14 @@ fn strip(run: &mut Run<'_>, args: &Args, left: bool, right: bool) -> Outcome<Val
 fn split(run: &mut Run<'_>, args: &Args, from_end: bool) -> Outcome<Value> {
     args.check_len(1, 3)?;
     let text = args.text(0)?;
-    let separator = match args.values.get(1) {
-        Some(separator) => separator.as_text(run)?.into_owned(),
-        None => Text::from(" "),
-    };
+    let separator = args.values.get(1).map(|separator| separator.as_text(run)).transpose()?;
+    let separator = separator.as_ref().map_or(&b" "[..], |separator| separator.as_bytes());
     if separator.is_empty() {
         return failed("the separator of a split must not be empty");
     }
-    let most = match args.values.get(2) {
-        Some(most) => usize::try_from(most.as_int()?).unwrap_or(usize::MAX),
-        None => usize::MAX,
-    };
+    let most = args.values.get(2).map(Value::as_int).transpose()?;
+    let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
     let bytes = text.as_bytes();
-    let separator = separator.as_bytes();
     let mut places: Vec<usize> = if from_end {
         memmem::rfind_iter(bytes, separator).take(most).collect()
     } else {
@@ -136,30 +131,26 @@ fn format_text(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
 
 /// `int(text, default, base)`
 fn int(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
-    let instead = args.named("default", 1);
-    let base = match args.named("base", 2) {
-        Value::Undefined(_) => 10,
-        base => base.as_int()? as i32,
-    };
+    let base = args.named_or("base", 2, Value::int(10)).as_int()? as i32;
     if !matches!(base, 0 | 2..=36) {
         return failed("a base must be 0 or between 2 and 36");
     }
     let text = args.text(0)?;
-    match (numbers::parse_int(text.as_bytes(), base.unsigned_abs()), instead) {
-        (Some(value), _) => Ok(Value::Int(value.into(), text.main_origin())),
-        (None, Value::Undefined(_)) => Ok(Value::int(0)),
-        (None, instead) => Ok(Value::Int(instead.as_int()?, instead.number_origin())),
+    if let Some(value) = numbers::parse_int(text.as_bytes(), base.unsigned_abs()) {
+        return Ok(Value::Int(value.into(), text.main_origin()));
     }
+    let instead = args.named_or("default", 1, Value::int(0));
+    Ok(Value::Int(instead.as_int()?, instead.number_origin()))
 }
 
 /// `float(text, default)`
 fn float(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
     let text = args.text(0)?;
-    match (numbers::parse_float(text.as_bytes()), args.named("default", 1)) {
-        (Some(value), _) => Ok(Value::Float(value, text.main_origin())),
-        (None, Value::Undefined(_)) => Ok(Value::Float(0.0, Origin::TEMPLATE)),
-        (None, instead) => Ok(Value::Float(instead.as_float()?, instead.number_origin())),
+    if let Some(value) = numbers::parse_float(text.as_bytes()) {
+        return Ok(Value::Float(value, text.main_origin()));
     }
+    let instead = args.named_or("default", 1, Value::int(0));
+    Ok(Value::Float(instead.as_float()?, instead.number_origin()))
 }
 
 /// `slice(text, start, stop, step)`

@@ -101,9 +101,7 @@ impl Parser<'_> {
             }
             let node = match named(test) {
                 Some(test) => {
-                    if functions::test(&self.program.names[test.0 as usize].text).is_none() {
-                        self.note_unknown(at, "test", test.0);
-                    }
+                    self.note_unknown(at, "test", test.0, |name| functions::test(name).is_some());
                     Node::Test(Box::new(operand), test)
                 }
                 None => Node::Invalid("this cannot be a test"),
@@ -125,9 +123,12 @@ impl Parser<'_> {
         }
     }
 
-    fn note_unknown(&mut self, at: u32, what: &str, id: NameId) {
-        let name = String::from_utf8_lossy(&self.program.names[id as usize].text);
-        self.program.unknown.push((at, format!("llama.cpp has no {what} '{name}'")));
+    fn note_unknown(&mut self, at: u32, what: &str, id: NameId, is_known: fn(&[u8]) -> bool) {
+        let name = &self.program.names[id as usize].text;
+        if !is_known(name) {
+            let name = String::from_utf8_lossy(name);
+            self.program.unknown.push((at, format!("llama.cpp has no {what} '{name}'")));
+        }
     }
 
     fn filters(&mut self) -> Result<Expression, Error> {
@@ -154,9 +155,7 @@ impl Parser<'_> {
             b"trim" => self.name(b"strip"),
             _ => id,
         };
-        if !methods::is_known(&self.program.names[id as usize].text) {
-            self.note_unknown(at, "filter", id);
-        }
+        self.note_unknown(at, "filter", id, methods::is_known);
         Node::Filter(Box::new(operand), (id, arguments))
     }
 

@@ -34,6 +34,11 @@ impl Args {
         named.or_else(placed).cloned().unwrap_or(Value::UNDEFINED)
     }
 
+    /// The same, or another value if it is undefined.
+    pub(crate) fn named_or(&self, name: &str, at: usize, default: Value) -> Value {
+        Some(self.named(name, at)).filter(|value| !value.is_undefined()).unwrap_or(default)
+    }
+
     /// The argument at a place, keyword or not.
     pub(crate) fn at(&self, at: usize) -> Outcome<&Value> {
         let too_few = || self.expected(&format!("at least {} arguments", at + 1), &self.len());
