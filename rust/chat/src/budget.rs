@@ -41,25 +41,26 @@ impl Budget {
 
     /// Pays for steps.
     pub(crate) fn steps(&mut self, count: usize) -> Result<(), Error> {
-        self.steps = rest(self.steps, count, "many steps")?;
+        self.steps = self.steps.checked_sub(count).ok_or_else(|| limit("the template takes too many steps"))?;
         Ok(())
     }
 
     /// Pays for the work of filling `count` bytes of a string, and checks that there is memory for them beside the other
     /// strings of this thread.
     pub(crate) fn string(&mut self, count: usize) -> Result<(), Error> {
-        rest(self.most_held, HELD.get().saturating_add(count), "much memory")?;
+        if HELD.get().saturating_add(count) > self.most_held {
+            return Err(limit("the template takes too much memory"));
+        }
         self.steps(1 + count / 64)
     }
 
     /// Pays for bytes that are about to be allocated, and for the work of filling them.
     pub(crate) fn bytes(&mut self, count: usize) -> Result<(), Error> {
-        self.bytes = rest(self.bytes, count, "much memory")?;
+        self.bytes = self.bytes.checked_sub(count).ok_or_else(|| limit("the template takes too much memory"))?;
         self.steps(count / 64)
     }
 }
 
-/// What is left after so many of what the template takes.
-fn rest(left: usize, count: usize, what: &str) -> Result<usize, Error> {
-    left.checked_sub(count).ok_or_else(|| Error::Limit { problem: format!("the template takes too {what}") })
+fn limit(problem: &str) -> Error {
+    Error::Limit { problem: problem.to_owned() }
 }

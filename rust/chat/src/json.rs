@@ -78,7 +78,7 @@ impl Json {
             Self::Null | Self::Bool(false) => true,
             Self::String(text) => text.is_empty(),
             Self::Array(items) => items.is_empty(),
-            Self::Object(object) => object.is_empty(),
+            Self::Object(object) => object.entries.is_empty(),
             _ => false,
         }
     }
@@ -136,7 +136,7 @@ impl Json {
         let inside: usize = match self {
             Self::String(text) => text.len(),
             Self::Array(items) => items.iter().map(Self::num_bytes).sum(),
-            Self::Object(object) => object.iter().map(|(key, value)| 8 + key.len() + value.num_bytes()).sum(),
+            Self::Object(object) => object.entries.iter().map(|(key, value)| 8 + key.len() + value.num_bytes()).sum(),
             _ => 0,
         };
         8 + inside
@@ -146,7 +146,8 @@ impl Json {
 /// The keys and values of an object of JSON, in order.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Object {
-    entries: Vec<(Text, Json)>,
+    /// The entries, in order. No two keys are equal.
+    pub entries: Vec<(Text, Json)>,
     /// The message of the caller's that this is, by its number. It stays when fields change.
     pub message: Option<usize>,
 }
@@ -186,11 +187,6 @@ impl Object {
         }
     }
 
-    /// Adds an entry whose key is known to be new.
-    pub fn push(&mut self, key: Text, value: Json) {
-        self.entries.push((key, value));
-    }
-
     /// Says who wrote the keys, and what is in the value of each.
     pub(crate) fn set_origins(&mut self, keys: Origin, values: impl Fn(&Text) -> Origin) {
         for (key, value) in &mut self.entries {
@@ -203,30 +199,6 @@ impl Object {
     pub fn remove(&mut self, key: &str) -> Option<Json> {
         let at = self.entries.iter().position(|entry| entry.0 == key)?;
         Some(self.entries.remove(at).1)
-    }
-
-    /// The entries, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&Text, &Json)> {
-        self.entries.iter().map(|entry| (&entry.0, &entry.1))
-    }
-
-    /// The number of entries.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there are no entries.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-}
-
-impl IntoIterator for Object {
-    type Item = (Text, Json);
-    type IntoIter = std::vec::IntoIter<(Text, Json)>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.entries.into_iter()
     }
 }
 

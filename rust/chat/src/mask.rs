@@ -19,6 +19,7 @@
 //!
 //! Time: O(bytes), and up to three renderings for each role that an assistant's message follows.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::error::Error;
@@ -106,7 +107,8 @@ impl Conversation<'_> {
         let regions = self.regions(self.text);
         let roles = self.roles;
         let mut found = Vec::new();
-        let mut prompts: Vec<(Option<&str>, Vec<u8>)> = Vec::new();
+        // For each role before a turn.
+        let mut prompts: HashMap<Option<&str>, Vec<Vec<u8>>> = HashMap::new();
         for at in (0..roles.len()).filter(|&at| ASSISTANT.contains(&roles[at].as_str())) {
             let Some(region) = regions[at].clone() else { continue };
             if !is_looped {
@@ -114,12 +116,9 @@ impl Conversation<'_> {
                 continue;
             }
             let before = at.checked_sub(1).map(|at| roles[at].as_str());
-            if !prompts.iter().any(|prompt| prompt.0 == before) {
-                let asked = self.generation_prompts(at, &region);
-                prompts.extend(asked.into_iter().map(|prompt| (before, prompt)));
-            }
+            prompts.entry(before).or_insert_with(|| self.generation_prompts(at, &region));
             // A template may write a header that it does not ask for after a tool's answer, so every prompt counts.
-            let shared = prompts.iter().map(|prompt| self.shared(&region, &prompt.1)).max().unwrap_or(0);
+            let shared = prompts.values().flatten().map(|prompt| self.shared(&region, prompt)).max().unwrap_or(0);
             found.extend(self.turn(at, &region, shared)?);
         }
         found.retain(|turn| !turn.is_empty());

@@ -159,17 +159,17 @@ impl Chat {
 
 /// Fields win over those of the body; variables join those that are there.
 fn merge(body: &mut Object, fields: Object, variables: Object) {
-    for (name, value) in fields {
+    for (name, value) in fields.entries {
         body.set(name, value);
     }
-    if variables.is_empty() {
+    if variables.entries.is_empty() {
         return;
     }
     let mut joined = match body.remove("chat_template_kwargs") {
         Some(Json::Object(before)) => before,
         _ => Object::default(),
     };
-    for (name, value) in variables {
+    for (name, value) in variables.entries {
         joined.set(name, value);
     }
     body.set("chat_template_kwargs", joined);

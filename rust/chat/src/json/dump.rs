@@ -24,7 +24,7 @@ impl Json {
                 [b"[", items.join(&b',').as_slice(), b"]"].concat()
             }
             Self::Object(object) => {
-                let entries = object.iter().map(|(key, value)| [quoted(key), value.dump()].join(&b':'));
+                let entries = object.entries.iter().map(|(key, value)| [quoted(key), value.dump()].join(&b':'));
                 let entries: Vec<_> = entries.collect();
                 [b"{", entries.join(&b',').as_slice(), b"}"].concat()
             }

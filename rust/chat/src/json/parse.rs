@@ -88,8 +88,8 @@ impl<'de> Visitor<'de> for Reader {
         let mut places = BTreeMap::<String, usize>::new();
         while let Some((key, value)) = access.next_entry::<String, _>()? {
             let text = Text::new(key.as_bytes(), Origin::CALLER);
-            match *places.entry(key).or_insert(object.len()) {
-                new if new == object.len() => object.push(text, value),
+            match *places.entry(key).or_insert(object.entries.len()) {
+                new if new == object.entries.len() => object.entries.push((text, value)),
                 known => object.entries[known].1 = value,
             }
         }
@@ -172,7 +172,8 @@ mod tests {
         document.extend((0..40).map(|number| format!(r#""{number}": 0, "#)));
         document.push_str(r#""39": 7, "a": 3}"#);
         let json = Json::parse(document.as_bytes()).unwrap();
-        let entries: Vec<_> = json.as_object().unwrap().iter().map(|(key, value)| (key.as_bytes(), value)).collect();
+        let entries: Vec<_> =
+            json.as_object().unwrap().entries.iter().map(|(key, value)| (key.as_bytes(), value)).collect();
         assert_eq!(entries.len(), 42);
         assert_eq!(entries[0], (&b"a"[..], &Json::Int(3)));
         assert_eq!(entries[41], (&b"39"[..], &Json::Int(7)));

@@ -31,10 +31,10 @@ impl Value {
                 Self::array(items.collect::<Result<_, _>>()?)
             }
             Json::Object(object) => {
-                budget.bytes(2 * VALUE_BYTES * (1 + object.len()))?;
-                let mut entries = Entries::with_capacity(object.len());
+                budget.bytes(2 * VALUE_BYTES * (1 + object.entries.len()))?;
+                let mut entries = Entries::with_capacity(object.entries.len());
                 let message = object.message;
-                for (key, value) in object {
+                for (key, value) in object.entries {
                     let near = if key.first_origin().is_caller() { key.first_origin() } else { near };
                     let value = Self::from_json(value, near, budget)?;
                     entries.set(Self::from_json(key.into(), near, budget)?, value);

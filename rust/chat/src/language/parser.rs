@@ -71,9 +71,7 @@ impl<'s> Parser<'s> {
     }
 
     fn next(&mut self) -> Result<&'s Token, Error> {
-        let Some(token) = self.token(0) else {
-            return self.fail("the template ends too early");
-        };
+        let token = self.token(0).map_or_else(|| self.fail("the template ends too early"), Ok)?;
         self.at += 1;
         Ok(token)
     }

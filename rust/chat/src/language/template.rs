@@ -101,7 +101,8 @@ impl Template {
     /// [`Error::Template`] or [`Error::Raised`] if it fails; [`Error::Limit`] if it takes too much.
     pub fn render(&self, variables: &Object, now: &Now, budget: &mut Budget) -> Result<Text, Error> {
         let mut value = |json: &Json| Value::from_json(json.clone(), Origin::TEMPLATE, budget);
-        let values = variables.iter().map(|(name, json)| Ok((name, value(json)?))).collect::<Result<_, Error>>()?;
+        let values =
+            variables.entries.iter().map(|(name, json)| Ok((name, value(json)?))).collect::<Result<_, Error>>()?;
         self.run(values, now, &mut Changed::default(), budget)
     }
 

@@ -68,7 +68,7 @@ pub struct ChatTemplate {
     trims: bool,
     caps: OnceLock<Caps>,
     /// With the BOS and EOS that it was made with.
-    thinking: OnceLock<(String, String, Thinking)>,
+    thinking: OnceLock<([String; 2], Thinking)>,
 }
 
 impl ChatTemplate {
@@ -166,7 +166,7 @@ impl ChatTemplate {
         }
 
         // The role and the content are always there: `has_continuation`.
-        let is_empty = |last: &Object| last.len() == 2 && last.text("content").is_some_and(Text::is_empty);
+        let is_empty = |last: &Object| last.entries.len() == 2 && last.text("content").is_some_and(Text::is_empty);
         params.continued = continued.filter(|last| !is_empty(last));
         let found = || Handler::between(&thinking.start, &thinking.end);
         self.handler.copied().unwrap_or_else(found).prompt(&mut scene, params)
@@ -174,14 +174,12 @@ impl ChatTemplate {
 
     /// How the template writes thinking. It is kept for the first BOS and EOS.
     fn thinking(&self, scene: &mut Scene<'_>) -> Result<Thinking, Error> {
-        let Options { bos, eos, .. } = scene.options;
-        if let Some((known_bos, known_eos, thinking)) = self.thinking.get()
-            && (known_bos, known_eos) == (bos, eos)
-        {
+        let key = [scene.options.bos.clone(), scene.options.eos.clone()];
+        if let Some((_, thinking)) = self.thinking.get().filter(|(known, _)| *known == key) {
             return Ok(thinking.clone());
         }
         let thinking = Thinking::of(scene)?;
-        let _ = self.thinking.set((bos.clone(), eos.clone(), thinking.clone()));
+        let _ = self.thinking.set((key, thinking.clone()));
         Ok(thinking)
     }
 }
@@ -236,7 +234,7 @@ fn decide_continuation(params: &mut Params, closes: Option<bool>) -> Result<(), 
 fn add_dates(variables: &mut Object, template: &Template, now: &Now) {
     for (name, format) in [("datetime", b"%b %d %Y"), ("date_string", b"%d %b %Y")] {
         if template.reads(name) && variables.get(name).is_none() {
-            variables.push(name.into(), Text::template(strftime(format, now).unwrap_or_default()).into());
+            variables.set(name, Text::template(strftime(format, now).unwrap_or_default()));
         }
     }
 }

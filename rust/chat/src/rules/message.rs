@@ -56,11 +56,11 @@ impl Reader<'_> {
         let mut message = Object::with(Some(number), [("role", role.into()), ("content", content)]);
         for name in ["reasoning_content", "name", "tool_call_id"] {
             if let Some(text) = given.string(name)?.filter(|text| !text.is_empty()) {
-                message.push(name.into(), text.clone().into());
+                message.set(name, text.clone());
             }
         }
         if !calls.is_empty() {
-            message.push("tool_calls".into(), calls.into());
+            message.set("tool_calls", calls);
         }
         Ok(message)
     }
@@ -68,10 +68,9 @@ impl Reader<'_> {
     /// A role that every template knows, or this one, is as if the template had written it. Others stay the caller's. A
     /// `developer` is a `system`, except for gpt-oss, which knows the role.
     fn role(&self, role: &Text, number: usize) -> Text {
-        const STANDARD: [&str; 6] = ["system", "developer", "user", "assistant", "tool", "function"];
         let is_system = *role == "developer" && !self.template.contains("<|channel|>");
         let name = if is_system { b"system" } else { role.as_bytes() };
-        let is_standard = STANDARD.iter().any(|known| known.as_bytes() == name);
+        let is_standard = matches!(name, b"system" | b"developer" | b"user" | b"assistant" | b"tool" | b"function");
         if is_standard || self.template.has_constant(name) {
             Text::new(name, Origin::turn(number))
         } else {
@@ -119,7 +118,7 @@ fn tool_calls(calls: &Json, message: usize) -> Result<Vec<Json>, Error> {
     let read = |_, call| tool_call(call, message);
     match calls {
         Json::Null => Ok(Vec::new()),
-        Json::Object(calls) => Json::each(calls.iter().map(|entry| entry.1), "tool_calls", read),
+        Json::Object(calls) => Json::each(calls.entries.iter().map(|entry| &entry.1), "tool_calls", read),
         calls => Json::each(calls.items("tool_calls")?, "tool_calls", read),
     }
 }
@@ -137,7 +136,7 @@ fn tool_call(call: &Json, message: usize) -> Result<Json, Error> {
     let function = Object::with(None, [("name", name.into()), ("arguments", arguments.into())]);
     let mut given = Object::with(Some(message), [("type", "function".into()), ("function", function.into())]);
     if let Some(id) = call.string("id")?.filter(|id| !id.is_empty()) {
-        given.push("id".into(), id.clone().into());
+        given.set("id", id.clone());
     }
     Ok(given.into())
 }

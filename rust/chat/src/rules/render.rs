@@ -36,7 +36,7 @@ pub(crate) fn render(scene: &mut Scene<'_>, params: &Params, messages: Vec<Objec
     if let Some(Json::String(effort)) = params.variables.get("reasoning_effort") {
         variables.push((b"reasoning_strength", Value::string(effort.clone())));
     }
-    for (name, value) in params.variables.iter() {
+    for (name, value) in &params.variables.entries {
         variables.push((name.as_bytes(), Value::from_json(value.clone(), name.first_origin(), scene.budget)?));
     }
     if asks {

@@ -133,7 +133,9 @@ fn answer_format(body: &Json) -> Result<Option<Json>, Error> {
         _ => return Err(Error::request("response_format.type", "expected 'text', 'json_object' or 'json_schema'")),
     }
     Ok(match schema {
-        Some(Json::Object(object)) if object.is_empty() => Some(Object::with(None, [("type", "object".into())]).into()),
+        Some(Json::Object(object)) if object.entries.is_empty() => {
+            Some(Object::with(None, [("type", "object".into())]).into())
+        }
         schema => schema.cloned(),
     })
 }

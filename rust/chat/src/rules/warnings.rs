@@ -54,10 +54,6 @@ const OWN: [&str; 8] = [
 
 /// Fields of a message that most templates can do without, or that say nothing to a model.
 const BOOKKEEPING: [&str; 8] = ["role", "content", "name", "id", "tool_call_id", "refusal", "annotations", "type"];
-/// The other fields that llama-server passes on.
-const PASSED: [&str; 2] = ["tool_calls", "reasoning_content"];
-/// Other names of `reasoning_content`, which some clients send beside it.
-const REASONING: [&str; 2] = ["thinking", "reasoning"];
 
 /// Finds what is not in `text`, which was rendered from a request. O(bytes of the template and of the request).
 pub(crate) fn find(request: &Request, params: &Params, template: &Template, text: &Text) -> Vec<Warning> {
@@ -66,7 +62,7 @@ pub(crate) fn find(request: &Request, params: &Params, template: &Template, text
         let text = format!("messages[{message}] is dropped: the template takes no system messages");
         warnings.push(Warning::new("dropped-system", None, Some(message), text));
     }
-    for (name, _) in params.variables.iter() {
+    for (name, _) in &params.variables.entries {
         let name = String::from_utf8_lossy(name.as_bytes());
         if !OWN.contains(&&*name) && !template.reads(&name) {
             let text = format!("the template never reads the variable '{name}'");
@@ -87,19 +83,17 @@ pub(crate) fn find(request: &Request, params: &Params, template: &Template, text
 fn unread_fields(request: &Request, template: &Template, warnings: &mut Vec<Warning>) {
     let mut known: HashSet<&[u8]> = BOOKKEEPING.iter().map(|name| name.as_bytes()).collect();
     for (number, message) in request.messages().iter().enumerate() {
-        for (name, value) in message.as_object().into_iter().flat_map(|message| message.iter()) {
+        for (name, value) in message.as_object().into_iter().flat_map(|message| &message.entries) {
             if !known.insert(name.as_bytes()) {
                 continue;
             }
-            let is_one_of = |names: &[&str]| names.iter().any(|known| *name == **known);
-            let is_twice = is_one_of(&REASONING) && message.get("reasoning_content").is_some();
-            if value.is_blank() || is_twice {
-                continue;
-            }
-            let (code, who) = match is_one_of(&PASSED) {
-                false => ("dropped-field", "llama-server drops"),
-                true if !template.contains(name) => ("unread-field", "the template never reads"),
-                true => continue,
+            let (code, who) = match name.as_bytes() {
+                _ if value.is_blank() => continue,
+                // Some clients send the thinking under another name too.
+                b"thinking" | b"reasoning" if message.get("reasoning_content").is_some() => continue,
+                b"tool_calls" | b"reasoning_content" if template.contains(name) => continue,
+                b"tool_calls" | b"reasoning_content" => ("unread-field", "the template never reads"),
+                _ => ("dropped-field", "llama-server drops"),
             };
             let text = format!("{who} the field '{name}', which messages[{number}] has");
             warnings.push(Warning::new(code, Some(&name.to_string()), Some(number), text));
@@ -108,8 +102,7 @@ fn unread_fields(request: &Request, template: &Template, warnings: &mut Vec<Warn
 }
 
 fn left_out(request: &Request, text: &Text, warnings: &mut Vec<Warning>) {
-    let seen = text.runs().filter_map(|(_, origin)| origin.message_of_caller());
-    let seen: HashSet<usize> = seen.collect();
+    let seen: HashSet<usize> = text.runs().filter_map(|(_, origin)| origin.message_of_caller()).collect();
     for (message, given) in request.messages().iter().enumerate().filter(|(message, _)| !seen.contains(message)) {
         let content = given.get("content").unwrap_or(&Json::Null);
         let parts = content.as_array().unwrap_or_default().iter().filter_map(|part| part.text("text"));

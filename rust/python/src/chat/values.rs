@@ -106,7 +106,7 @@ impl Reader {
             self.place.push(Step::Key(key.clone()));
             let item = self.value(&item)?;
             self.place.pop();
-            object.push(key, item);
+            object.entries.push((key, item));
         }
         Ok(Json::Object(object))
     }

@@ -36,13 +36,11 @@ impl<'p> Machine<'p> {
                 Value::Object(object) => object.message.map_or(outer, Origin::turn),
                 _ => outer,
             };
-            match self.turn(&each.body) {
+            match self.turn(&each.body).map_err(|failure| *failure) {
                 Ok(()) => has_ended = true,
-                Err(failure) => match *failure {
-                    Failure::Continue => {}
-                    Failure::Break => break,
-                    _ => return Err(failure),
-                },
+                Err(Failure::Continue) => {}
+                Err(Failure::Break) => break,
+                Err(failure) => return Err(Box::new(failure)),
             }
         }
         self.write_arrays(arrays)?;

@@ -11,6 +11,9 @@ use crate::error::Error;
 const OR: usize = 0;
 const NOT: usize = 2;
 
+/// Short names of filters, and what each stands for.
+const FULL_NAMES: [(&str, &str); 4] = [("count", "length"), ("d", "default"), ("e", "escape"), ("trim", "strip")];
+
 impl Parser<'_> {
     /// One expression, or a tuple of several with commas between them.
     pub(super) fn sequence(&mut self, item: fn(&mut Self) -> Result<Expression, Error>) -> Result<Expression, Error> {
@@ -148,13 +151,9 @@ impl Parser<'_> {
     pub(super) fn filter(&mut self, operand: Expression, filter: Expression) -> Node {
         let at = filter.at;
         let Some((id, arguments)) = named(filter) else { return Node::Invalid("this cannot be a filter") };
-        let id = match self.program.names[id as usize].text.as_slice() {
-            b"count" => self.name(b"length"),
-            b"d" => self.name(b"default"),
-            b"e" => self.name(b"escape"),
-            b"trim" => self.name(b"strip"),
-            _ => id,
-        };
+        let name = &self.program.names[id as usize].text;
+        let full = FULL_NAMES.iter().find(|(short, _)| short.as_bytes() == name);
+        let id = full.map_or(id, |(_, full)| self.name(full.as_bytes()));
         self.note_unknown(at, "filter", id, methods::is_known);
         Node::Filter(Box::new(operand), (id, arguments))
     }
@@ -178,16 +177,12 @@ impl Parser<'_> {
         loop {
             let mut at = self.place();
             let node = if self.takes(".") {
+                let item = |object, node| Node::Item(Box::new([object, Expression { at, node }]));
                 match self.primary()?.node {
                     Node::Name(id) => Node::Member(Box::new(object), id),
-                    index => {
-                        let node = match index {
-                            Node::Int(0..) => index,
-                            Node::Int(_) => Node::Invalid("a member cannot be a negative number"),
-                            _ => Node::Invalid("a member must be a name"),
-                        };
-                        Node::Item(Box::new([object, Expression { at, node }]))
-                    }
+                    index @ Node::Int(0..) => item(object, index),
+                    Node::Int(_) => item(object, Node::Invalid("a member cannot be a negative number")),
+                    _ => item(object, Node::Invalid("a member must be a name")),
                 }
             } else if self.takes("[") {
                 self.subscript(object)?
@@ -262,10 +257,7 @@ impl Parser<'_> {
         let at = self.place();
         let token = self.next()?;
         let node = match (token.kind, token.value.as_slice()) {
-            (Kind::Number, digits) => match number(digits) {
-                Some(node) => node,
-                None => return self.fail("a number is too large"),
-            },
+            (Kind::Number, digits) => number(digits).map_or_else(|| self.fail("a number is too large"), Ok)?,
             (Kind::String, _) => {
                 let mut value = token.value.clone();
                 while self.is_kind(Kind::String) {
