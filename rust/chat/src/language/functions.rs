@@ -72,6 +72,11 @@ pub(crate) fn test(name: &[u8]) -> Option<Native> {
     })
 }
 
+/// The test of a name that a template gives. An error if there is none.
+pub(crate) fn known_test(name: &Text) -> Outcome<Native> {
+    test(name.as_bytes()).map_or_else(|| failed(format!("unknown test '{name}'")), Ok)
+}
+
 fn is(args: &Args, test: fn(&Value) -> bool) -> Outcome<Value> {
     Ok(Value::Bool(test(args.at(0)?)))
 }
@@ -94,7 +99,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
 }
 
 fn raise_exception(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
-    Err(Box::new(Failure::Raised(String::from_utf8_lossy(args.text(0)?.as_bytes()).into_owned())))
+    Err(Box::new(Failure::Raised(args.text(0)?.to_string())))
 }
 
 /// `dict(pairs or object, key=value, ...)`

@@ -124,7 +124,7 @@ pub(crate) enum Code {
     /// A function of the language.
     Native(Native),
     /// The macro of this number, or the body of a `{% call %}` with the variables where it stands.
-    Macro(usize, Option<Vec<Value>>),
+    Macro(usize, Vec<Value>),
 }
 
 /// A function, a macro, a bound method or the body of a `{% call %}`.
@@ -197,7 +197,7 @@ impl Value {
     }
 
     pub(crate) fn function(name: Rc<Str>, code: Code, this: Option<Self>) -> Self {
-        let slots = if let Code::Macro(_, Some(slots)) = &code { &slots[..] } else { &[] };
+        let slots = if let Code::Macro(_, slots) = &code { &slots[..] } else { &[] };
         let depth = Self::depth_around(this.iter().chain(slots));
         Self::Function(Rc::new(Function { name, code, this, depth }))
     }
@@ -355,15 +355,6 @@ pub(crate) fn int_to_float(value: i64) -> f64 {
 }
 
 impl Value {
-    /// Empties an array or an object, which may hold itself.
-    pub(super) fn empty(&self) {
-        match self {
-            Self::Array(array) => drop(array.items.take()),
-            Self::Object(object) => drop(object.entries.take()),
-            _ => {}
-        }
-    }
-
     /// How many levels of values it had in it when it was made.
     pub(crate) fn depth(&self) -> usize {
         match self {

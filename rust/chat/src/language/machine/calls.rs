@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::ast::{Expression, Filter, NameId, Node};
 use super::super::failure::{Outcome, failed};
-use super::super::functions;
+use super::super::functions::known_test;
 use super::super::value::{Args, Code, Native, Str, Value, check_depth, mark};
 use super::Machine;
 
@@ -16,7 +16,7 @@ impl<'p> Machine<'p> {
         let slots = self.scopes.slots.clone();
         let arguments = self.evaluate_all(arguments)?;
         let scope = self.scopes.open();
-        let body = Value::function(self.name(caller), Code::Macro(number, Some(slots)), None);
+        let body = Value::function(self.name(caller), Code::Macro(number, slots), None);
         self.scopes.set(caller, body);
         let result = self.call(&callee, arguments);
         self.scopes.close(scope);
@@ -47,7 +47,6 @@ impl<'p> Machine<'p> {
         };
         let definition = &self.program.macros[number];
         let bound = self.bind(&definition.parameters, &arguments)?;
-        let slots = slots.as_deref().unwrap_or_default();
         self.run.budget.bytes(32 * slots.len())?;
         let scope = self.scopes.open();
         for (name, value) in (0..).zip(slots.iter().cloned()).chain(bound) {
@@ -122,11 +121,8 @@ impl<'p> Machine<'p> {
 
     pub(super) fn test(&mut self, operand: &'p Expression, test: &'p Filter) -> Outcome<Value> {
         let args = self.applied(operand, test)?;
-        let name = args.name.text.as_bytes();
-        let Some(native) = functions::test(name) else {
-            return failed(format!("unknown test '{}'", args.name.text));
-        };
-        args.values[0].note(if name == b"string" { mark::USED | mark::IS_STRING } else { mark::USED });
+        let native = known_test(&args.name.text)?;
+        args.values[0].note(if args.name.text == "string" { mark::USED | mark::IS_STRING } else { mark::USED });
         self.native(native, &args)
     }
 }

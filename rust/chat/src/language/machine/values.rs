@@ -89,7 +89,7 @@ impl<'p> Machine<'p> {
             Node::Captured(body) => self.captured(body),
             Node::Macro(number) => {
                 let name = self.name(self.program.macros[*number].name);
-                Ok(Value::function(name, Code::Macro(*number, None), None))
+                Ok(Value::function(name, Code::Macro(*number, Vec::new()), None))
             }
             Node::CallBlock(number, callee, arguments) => self.call_block(*number, *callee, arguments),
             Node::Invalid(problem) => failed(*problem),

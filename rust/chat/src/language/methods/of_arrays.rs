@@ -6,7 +6,7 @@
 use ggtok_core::internals::introsort_by;
 
 use super::super::failure::{Outcome, failed};
-use super::super::functions;
+use super::super::functions::known_test;
 use super::super::operators::{self, Operator, compare};
 use super::super::value::{Args, Array, Native, Run, Str, Value};
 use super::places;
@@ -96,13 +96,7 @@ fn select(run: &mut Run<'_>, args: &Args, wanted: bool) -> Outcome<Value> {
     args.text(1)?;
     let test = match args.len() {
         2 => None,
-        count => {
-            let name = args.text(count - 2)?.as_bytes();
-            let Some(test) = functions::test(name) else {
-                return failed(format!("unknown test '{}'", String::from_utf8_lossy(name)));
-            };
-            Some((test, args.at(count - 1)?))
-        }
+        count => Some((known_test(args.text(count - 2)?)?, args.at(count - 1)?)),
     };
     let mut selected = Vec::new();
     for item in items.iter() {

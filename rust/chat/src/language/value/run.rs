@@ -19,7 +19,13 @@ pub(crate) struct Changed(Vec<Value>);
 
 impl Drop for Changed {
     fn drop(&mut self) {
-        self.0.iter().for_each(Value::empty);
+        for value in &self.0 {
+            match value {
+                Value::Array(array) => drop(array.items.take()),
+                Value::Object(object) => drop(object.entries.take()),
+                _ => {}
+            }
+        }
     }
 }
 
