@@ -122,16 +122,14 @@ fn repeat(run: &mut Run<'_>, text: &Text, count: i64) -> Outcome<Value> {
 
 /// Whether two values are equal: `==`. Arrays and objects are only if they are hashable.
 pub(crate) fn equal(run: &mut Run<'_>, a: &Value, b: &Value) -> Outcome<bool> {
-    let are_comparable = match (a, b) {
-        (Value::String(a), Value::String(b)) => {
-            run.budget.steps(1 + a.text.len().min(b.text.len()) / 64).map(|()| true)?
-        }
-        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
-            is_hashable(run, a, 0)? && is_hashable(run, b, 0)?
-        }
-        _ => true,
-    };
-    Ok(are_comparable && a == b)
+    if let (Value::String(a), Value::String(b)) = (a, b) {
+        run.budget.steps(1 + a.text.len().min(b.text.len()) / 64)?;
+    }
+    let hold_values = matches!((a, b), (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)));
+    if hold_values && !(is_hashable(run, a, 0)? && is_hashable(run, b, 0)?) {
+        return Ok(false);
+    }
+    Ok(a == b)
 }
 
 /// Whether a value can be looked up. Arrays and objects can if everything in them can: inside others, they can only if

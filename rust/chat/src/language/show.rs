@@ -107,6 +107,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
+    /// A text with the template's around it.
     fn between(&mut self, before: &str, text: &Text, after: &str) -> Outcome<()> {
         self.write_str(before)?;
         self.write_text(text)?;
