@@ -202,10 +202,12 @@ impl WordCache {
         self.max_lines > 0
     }
 
-    /// Gives a word, for which there is room, a place without ids. Returns false if it has one already.
+    /// Gives a word, for which there is room, a place: with its only id, or without ids. Returns false if it has one
+    /// already.
     #[inline(always)]
-    pub(crate) fn claim(&mut self, probe: Probe) -> bool {
-        self.put(probe.hash, WordSlot { key: probe.key, ids: [0; INLINE], num_ids: u32::MAX }, false)
+    pub(crate) fn claim(&mut self, probe: Probe, id: Option<TokenId>) -> bool {
+        let num_ids = if id.is_some() { 1 } else { u32::MAX };
+        self.put(probe.hash, WordSlot { key: probe.key, ids: [id.unwrap_or_default(), 0, 0], num_ids }, false)
     }
 
     /// Caches the ids of a word. A short word is in its probe, and may be left out.

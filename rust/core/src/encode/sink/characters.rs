@@ -42,7 +42,18 @@ impl Spans {
         let mut excess = 0;
         for spans in self.spans.chunks_mut(SPANS_AT_ONCE) {
             interrupt::check();
-            for span in spans {
+            let mut spans = spans.iter_mut();
+            loop {
+                // A loop by itself, whose variables fit in registers.
+                let is_inside = |span: &Range<usize>| ascii.contains(&span.start) && span.end <= ascii.end;
+                let next = spans.find_map(|span| {
+                    if !is_inside(span) {
+                        return Some(span);
+                    }
+                    *span = span.start - excess..span.end - excess;
+                    None
+                });
+                let Some(span) = next else { break };
                 if !ascii.contains(&span.start) {
                     let start = place.advance(text, span.start);
                     let word = word_at(text, span.start);

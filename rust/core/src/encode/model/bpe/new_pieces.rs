@@ -33,12 +33,15 @@ impl NewPieces {
         merging.clear();
         for new in 0..pieces.num_new() {
             let (piece, probe) = pieces.new_word(new);
-            // A piece may be queued twice.
-            if piece.len() > MAX_LEN || !cache.claim(probe) {
+            if piece.len() > MAX_LEN {
                 continue;
             }
             if let Some(id) = tables.whole_piece(piece, Some(probe.key)) {
-                cache.insert(probe, piece, &[id]);
+                cache.claim(probe, Some(id));
+                continue;
+            }
+            // A piece may be queued twice.
+            if !cache.claim(probe, None) {
                 continue;
             }
             merging.push(new as u32);
