@@ -53,10 +53,10 @@ PYTHON = (
 """The tokenizer, and then the parts over it: each file or folder imports from those before it. A file belongs to the
 longest of these paths."""
 BUDGETS = {
-    **{"rust/core": 15_835, "rust/chat": 5_489, "rust/train": 3_030, "rust/explain": 3_631},
+    **{"rust/core": 15_846, "rust/chat": 5_489, "rust/train": 3_030, "rust/explain": 3_631},
     **{"rust/python": 4_180, "rust/wasm": 940},
-    **{"tokenizer": 1_437, "chat": 964, "stores": 1_118, "corpus": 3_952, "lab": 7_643},
-    **{"adapters": 525, "cli": 2_861, "": 484},
+    **{"tokenizer": 1_441, "chat": 964, "stores": 1_118, "corpus": 3_952, "lab": 7_643},
+    **{"adapters": 525, "cli": 2_861, "": 486},
 }
 """Lines of code of each crate, of each folder of the Python package, and of the files beside them."""
 MOST_NAMESAKES = 3

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class ChatTokenizer(BaseTokenizer):
     """A tokenizer with the calls for conversations."""
 
+    __slots__ = ()
+
     def apply_chat_template(
         self,
         messages: Messages,

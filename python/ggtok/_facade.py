@@ -36,6 +36,8 @@ class Tokenizer(ChatTokenizer):
     'What is LoRA?'
     """
 
+    __slots__ = ()
+
     @classmethod
     def from_model(
         cls, name: str | os.PathLike[str], *, overrides: Mapping[str, Scalar] | None = None, offline: bool | None = None

@@ -61,6 +61,9 @@ TokenizerT = TypeVar("TokenizerT", bound="BaseTokenizer")
 class BaseTokenizer(Immutable, Core):
     """Opens, compares and pickles; batches, chunks and files. See `ggtok.Tokenizer`."""
 
+    # Python finds a method of an object faster if the object has no `__dict__`: 45 of 210 ns of a short `count`.
+    __slots__ = ("__weakref__", "_findings", "_metadata", "_source", "vocab")
+
     _what = "tokenizer"
     _findings: tuple[Finding, ...]
     """What was known about the file when it was opened, beyond its contents."""
@@ -558,5 +561,7 @@ def opened(
         raise error from None
     path = name_of(source if made_from is None else made_from)
     path = None if path is None else os.path.abspath(path)
-    self.__dict__.update(_findings=findings, _metadata=metadata, _source=path, vocab=Vocab(self, metadata))
+    values = {"_findings": findings, "_metadata": metadata, "_source": path, "vocab": Vocab(self, metadata)}
+    for name, value in values.items():
+        object.__setattr__(self, name, value)
     return self

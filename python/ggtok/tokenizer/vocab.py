@@ -93,7 +93,9 @@ class Token(NamedTuple):
 
 
 class Immutable:
-    """An object whose attributes are set in its `__dict__` once, and that is its own copy."""
+    """An object whose attributes are set once, past its own `__setattr__`, and that is its own copy."""
+
+    __slots__ = ()
 
     _what: ClassVar[str]
     """What it is, for an error."""

@@ -43,17 +43,14 @@ impl Spans {
         for spans in self.spans.chunks_mut(SPANS_AT_ONCE) {
             interrupt::check();
             let mut spans = spans.iter_mut();
-            loop {
-                // A loop by itself, whose variables fit in registers.
-                let is_inside = |span: &Range<usize>| ascii.contains(&span.start) && span.end <= ascii.end;
-                let next = spans.find_map(|span| {
-                    if !is_inside(span) {
-                        return Some(span);
-                    }
-                    *span = span.start - excess..span.end - excess;
-                    None
-                });
-                let Some(span) = next else { break };
+            // Spans within the stretch have a loop of their own, whose variables fit in registers.
+            while let Some(span) = spans.find_map(|span| {
+                if !(ascii.contains(&span.start) && span.end <= ascii.end) {
+                    return Some(span);
+                }
+                *span = span.start - excess..span.end - excess;
+                None
+            }) {
                 if !ascii.contains(&span.start) {
                     let start = place.advance(text, span.start);
                     let word = word_at(text, span.start);
