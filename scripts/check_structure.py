@@ -53,7 +53,7 @@ PYTHON = (
 """The tokenizer, and then the parts over it: each file or folder imports from those before it. A file belongs to the
 longest of these paths."""
 BUDGETS = {
-    **{"rust/core": 15_846, "rust/chat": 5_489, "rust/train": 3_030, "rust/explain": 3_631},
+    **{"rust/core": 15_843, "rust/chat": 5_489, "rust/train": 3_030, "rust/explain": 3_631},
     **{"rust/python": 4_180, "rust/wasm": 940},
     **{"tokenizer": 1_441, "chat": 964, "stores": 1_118, "corpus": 3_952, "lab": 7_643},
     **{"adapters": 525, "cli": 2_861, "": 486},

@@ -504,6 +504,8 @@ def test_immutable(small: Tokenizer) -> None:
     for thing, name in ((small, "vocab"), (small, "new"), (small.vocab, "bos_id"), (small.vocab[0], "text")):
         with pytest.raises(AttributeError):
             setattr(thing, name, 1)
+    # One class without `__slots__` would give it a `__dict__`, and make each of its calls slower.
+    assert not hasattr(small, "__dict__")
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))

@@ -174,12 +174,12 @@ impl ChatTemplate {
 
     /// How the template writes thinking. It is kept for the first BOS and EOS.
     fn thinking(&self, scene: &mut Scene<'_>) -> Result<Thinking, Error> {
-        let key = [scene.options.bos.clone(), scene.options.eos.clone()];
-        if let Some((_, thinking)) = self.thinking.get().filter(|(known, _)| *known == key) {
+        let Options { bos, eos, .. } = scene.options;
+        if let Some((_, thinking)) = self.thinking.get().filter(|(known, _)| *known == [bos.as_str(), eos.as_str()]) {
             return Ok(thinking.clone());
         }
         let thinking = Thinking::of(scene)?;
-        let _ = self.thinking.set((key, thinking.clone()));
+        let _ = self.thinking.set(([bos.clone(), eos.clone()], thinking.clone()));
         Ok(thinking)
     }
 }

@@ -36,12 +36,9 @@ impl NewPieces {
             if piece.len() > MAX_LEN {
                 continue;
             }
-            if let Some(id) = tables.whole_piece(piece, Some(probe.key)) {
-                cache.claim(probe, Some(id));
-                continue;
-            }
+            let id = tables.whole_piece(piece, Some(probe.key));
             // A piece may be queued twice.
-            if !cache.claim(probe, None) {
+            if !cache.claim(probe, id) || id.is_some() {
                 continue;
             }
             merging.push(new as u32);
